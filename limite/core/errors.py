@@ -1,0 +1,58 @@
+"""The user's mistakes: what is wrong, where, and the nearest right word."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+import attrs
+
+
+class LimiteError(Exception):
+    """A mistake of the user's. Printed without a traceback; the process ends with code 2."""
+
+    exit_code = 2
+
+
+class RunFailed(LimiteError):
+    """A run or a gate failed although the request was sound; the process ends with code 1."""
+
+    exit_code = 1
+
+
+@attrs.frozen
+class Mistake:
+    """One thing that is wrong, and where.
+
+    ``path`` is the dotted setting (``stages.rl.optimizer.lr``), ``line`` counts from 1.
+    """
+
+    message: str
+    path: str = ""
+    file: str | None = None
+    line: int | None = None
+
+    def __str__(self) -> str:
+        place = ""
+        if self.file is not None:
+            place = f"{self.file}:{self.line}: " if self.line is not None else f"{self.file}: "
+        return place + (f"{self.path}: " if self.path else "") + self.message
+
+
+class SettingsError(LimiteError):
+    """Every mistake found in a recipe or in settings, all at once."""
+
+    def __init__(self, mistakes: Iterable[Mistake]) -> None:
+        self.mistakes: Sequence[Mistake] = tuple(mistakes)
+        super().__init__("\n".join(str(mistake) for mistake in self.mistakes))
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """``"; did you mean 'x'?"`` for the nearest known word, or an empty string."""
+    names = sorted(known)
+    near = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
+    if not near:
+        folded = {name.lower().replace("_", "-"): name for name in names}
+        near = difflib.get_close_matches(word.lower().replace("_", "-"), folded, n=1, cutoff=0.6)
+        near = [folded[name] for name in near]
+    return f"; did you mean {near[0]!r}?" if near else ""

@@ -1,0 +1,19 @@
+"""The limits that decide whether an update is healthy."""
+
+from __future__ import annotations
+
+import attrs
+from attrs.validators import and_, ge, gt, le
+
+from limite.core.validators import option
+
+
+@attrs.frozen(kw_only=True)
+class HealthLimits:
+    """Limits on the importance weights of a batch, measured before its first update."""
+
+    clipped_token_fraction: float = attrs.field(default=0.05, validator=and_(ge(0.0), le(1.0)))
+    effective_sample_fraction: float = attrs.field(default=0.95, validator=and_(ge(0.0), le(1.0)))
+    mean_weight_low: float = attrs.field(default=0.5, validator=ge(0.0))
+    mean_weight_high: float = attrs.field(default=2.0, validator=gt(0.0))
+    action: str = attrs.field(default="warn", validator=option("warn", "skip", "stop"))

@@ -1,0 +1,198 @@
+"""One protocol per kind of component: what a plugin must offer, and what it may rely on.
+
+A component is one frozen, keyword-only attrs class; its fields are its settings. A stateless
+component is called. A stateful one is only settings: ``build`` returns the thing that runs.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import attrs
+
+from limite.core.types import Answer, Group, Loss, Problem, Response, TokenBatch, Verdict
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor, nn
+
+    from limite.core.model.spec import AttentionShape
+
+
+@runtime_checkable
+class Objective(Protocol):
+    """What is minimised. ``needs`` (a class variable, optional) names the columns it reads.
+
+    ``paired_advantage`` (a class variable, optional) is the advantage that belongs to the
+    objective, as plain settings (``{"type": "group", "scale": "std"}``); a stage that names no
+    advantage uses it, so that half a method is never run by accident.
+    """
+
+    def __call__(self, batch: TokenBatch, /) -> Loss: ...
+
+
+@runtime_checkable
+class Advantage(Protocol):
+    """Credit for the responses of one group: ``[G]``, or ``[G, T]`` over completion tokens."""
+
+    def __call__(self, group: Group, /) -> Tensor: ...
+
+
+@runtime_checkable
+class Reward(Protocol):
+    """A number for one response; None when it could not be scored."""
+
+    def __call__(
+        self, problem: Problem, response: Response, verdict: Verdict, /
+    ) -> float | None: ...
+
+
+@runtime_checkable
+class Verifier(Protocol):
+    """Judges a text against a gold answer. Never raises, always ends."""
+
+    def __call__(self, answer: Answer, text: str, /) -> Verdict: ...
+
+
+@runtime_checkable
+class Generator(Protocol):
+    """Makes problems. The same stream and difficulty (0 easy .. 1 hard) give the same problem."""
+
+    def sample(self, rng: random.Random, difficulty: float) -> Problem: ...
+
+    def check(self, problem: Problem) -> bool:
+        """Whether the gold answer is right, found by code that shares nothing with ``sample``."""
+        ...
+
+
+@runtime_checkable
+class Attention(Protocol):
+    """Builds the attention of one layer: an ``nn.Module`` of ``limite.core.model.attention``."""
+
+    def build(self, shape: AttentionShape) -> nn.Module: ...
+
+
+@runtime_checkable
+class LRSchedule(Protocol):
+    """The multiplier of the learning rate at ``step`` (from 0) of ``total_steps``."""
+
+    def __call__(self, step: int, total_steps: int, /) -> float: ...
+
+
+@runtime_checkable
+class Optimizer(Protocol):
+    """Builds a torch optimizer over named parameters."""
+
+    def build(
+        self, named_parameters: Iterable[tuple[str, nn.Parameter]]
+    ) -> torch.optim.Optimizer: ...
+
+
+class CurriculumRun(Protocol):
+    """A curriculum at work. ``state`` is plain data; ``restore`` then going on = never stopped."""
+
+    def next(self, step: int, count: int) -> Sequence[int]:
+        """The arms of the next ``count`` problems: indexes into the arms given to ``build``."""
+        ...
+
+    def observe(self, arm: int, correct: Sequence[bool]) -> None:
+        """Outcomes of the responses to one problem of ``arm``."""
+        ...
+
+    def state(self) -> dict[str, Any]: ...
+
+    def restore(self, state: Mapping[str, Any]) -> None: ...
+
+
+@attrs.frozen(kw_only=True)
+class Arm:
+    """A kind of problem a curriculum can ask for: a generator at a stretch of its difficulty."""
+
+    name: str
+    weight: float
+    difficulty: tuple[float, float]
+
+
+@runtime_checkable
+class Curriculum(Protocol):
+    """Chooses which kind of problem comes next."""
+
+    def build(self, arms: Sequence[Arm], seed: int) -> CurriculumRun: ...
+
+
+@attrs.frozen(kw_only=True)
+class Request:
+    """One episode to sample: a response to ``problem``, the ``sample_index``-th of its group."""
+
+    problem: Problem
+    sample_index: int
+    prompt_ids: tuple[int, ...]
+    budget_tokens: int
+
+
+Generate = Callable[[Sequence[Request]], Iterator[tuple[int, Response]]]
+"""Samples all requests; yields (index of the request, response) in order of completion."""
+
+
+class RolloutRun(Protocol):
+    """A rollout schedule at work. ``state`` is plain data."""
+
+    def next(
+        self, groups: Iterator[Sequence[Request]], generate: Generate
+    ) -> Sequence[tuple[Problem, Sequence[Response]]]:
+        """Whole groups for one update, in an order that completion times do not touch."""
+        ...
+
+    def state(self) -> dict[str, Any]: ...
+
+    def restore(self, state: Mapping[str, Any]) -> None: ...
+
+
+@runtime_checkable
+class RolloutSchedule(Protocol):
+    """Decides which episodes form the batch of an update, always in whole groups."""
+
+    def build(self, groups: int, rollouts: int, seed: int) -> RolloutRun: ...
+
+
+class LoggerRun(Protocol):
+    """A logger at work. ``metrics`` are finite numbers or None; closing twice is fine."""
+
+    def log(self, step: int, metrics: Mapping[str, float | int | str | None]) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@attrs.frozen(kw_only=True)
+class LoggerContext:
+    """What a logger may know of the stage it serves."""
+
+    stage: str
+    directory: Path
+    total_steps: int
+    echo: Callable[[str], None]
+
+
+@runtime_checkable
+class Logger(Protocol):
+    """Takes the metrics of every step somewhere."""
+
+    def build(self, context: LoggerContext) -> LoggerRun: ...
+
+
+KINDS: Mapping[str, type] = {
+    "objective": Objective,
+    "advantage": Advantage,
+    "reward": Reward,
+    "verifier": Verifier,
+    "generator": Generator,
+    "attention": Attention,
+    "lr_schedule": LRSchedule,
+    "curriculum": Curriculum,
+    "rollout_schedule": RolloutSchedule,
+    "optimizer": Optimizer,
+    "logger": Logger,
+}

@@ -1,0 +1,42 @@
+"""A recipe: a model, a tokenizer, a seed and named stages, as one value."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import attrs
+
+from limite.core.kinds import Logger
+from limite.core.model.spec import ModelSpec
+from limite.core.recipe.stages import Stage
+from limite.core.tokenizer import CharacterTokenizer
+
+
+def _is_name(_instance: Any, attribute: Any, value: Any) -> None:
+    if not isinstance(value, str) or not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", value):
+        raise ValueError(
+            f"{attribute.name!r} must be lower-case letters, digits, '-' and '_', got {value!r}"
+        )
+
+
+def _are_stages(_instance: Any, _attribute: Any, value: Any) -> None:
+    if not value:
+        raise ValueError("a recipe needs at least one stage")
+    for name in value:
+        if not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", name):
+            raise ValueError(
+                f"stage names are lower-case letters, digits, '-' and '_', got {name!r}"
+            )
+
+
+@attrs.frozen(kw_only=True)
+class Recipe:
+    """Everything a run depends on. Stages run in the order given."""
+
+    name: str = attrs.field(validator=_is_name)
+    seed: int = attrs.field(default=1, validator=attrs.validators.ge(0))
+    model: ModelSpec | str = "limite-tiny"
+    tokenizer: CharacterTokenizer = attrs.field(factory=CharacterTokenizer)
+    stages: dict[str, Stage] = attrs.field(validator=_are_stages)
+    loggers: tuple[Logger | str, ...] = ("console", "jsonl")

@@ -1,0 +1,142 @@
+"""The kinds of stage a recipe is made of, as settings. What runs them is named as a string.
+
+A component field takes a component or the name of one; after resolving it is always a component.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import attrs
+from attrs.validators import and_, ge, gt, le, lt
+
+from limite.core.health.limits import HealthLimits
+from limite.core.kinds import (
+    Advantage,
+    Curriculum,
+    LRSchedule,
+    Objective,
+    Optimizer,
+    Reward,
+    RolloutSchedule,
+    Verifier,
+)
+from limite.core.validators import at_least_one_weight, difficulty_range, option
+
+
+@attrs.frozen
+class Mix:
+    """A mixture of problem generators: name to weight, over a stretch of difficulty.
+
+    Each generator's stretch is cut into ``levels`` equal parts; a generator at one level is what a
+    curriculum chooses between.
+    """
+
+    sources: dict[str, float] = attrs.field(validator=at_least_one_weight)
+    difficulty: tuple[float, float] = attrs.field(
+        default=(0.0, 1.0), validator=difficulty_range, kw_only=True
+    )
+    levels: int = attrs.field(default=1, validator=and_(ge(1), le(100)), kw_only=True)
+
+
+@attrs.frozen(kw_only=True)
+class Stage:
+    """What every stage has: where its weights come from, and a seed of its own.
+
+    ``start`` names an earlier stage; without it the stage goes on from the nearest earlier one
+    that trains, and the first one from new weights.
+    """
+
+    runner: ClassVar[str]
+    trains: ClassVar[bool] = False
+    start: str | None = None
+    seed: int | None = None
+
+
+@attrs.frozen(kw_only=True)
+class SFT(Stage):
+    """Supervised training on worked solutions of procedural problems."""
+
+    runner: ClassVar[str] = "limite.core.train.sft:run"
+    trains: ClassVar[bool] = True
+    problems: Mix
+    styles: dict[str, float] = attrs.field(
+        factory=lambda: {"direct": 1.0},
+        validator=at_least_one_weight,
+        metadata={"help": "style of worked solution to its weight; one is drawn per problem"},
+    )
+    documents: int = attrs.field(
+        default=4000, validator=ge(1), metadata={"help": "distinct problems"}
+    )
+    steps: int = attrs.field(default=1000, validator=ge(1))
+    batch: int = attrs.field(
+        default=32, validator=ge(1), metadata={"help": "documents an update", "unit": "documents"}
+    )
+    targets: str = attrs.field(default="response", validator=option("response", "all"))
+    optimizer: Optimizer | str = "muon"
+    lr_schedule: LRSchedule | str = "warmup-stable-decay"
+    clip_norm: float = attrs.field(default=1.0, validator=gt(0.0))
+    checkpoint_every: int = attrs.field(default=100, validator=ge(1), metadata={"unit": "steps"})
+    keep: int = attrs.field(default=2, validator=ge(1), metadata={"unit": "checkpoints"})
+
+
+@attrs.frozen(kw_only=True)
+class RL(Stage):
+    """Reinforcement learning: sample whole groups, score them, update on the groups that differ."""
+
+    runner: ClassVar[str] = "limite.core.train.rl:run"
+    trains: ClassVar[bool] = True
+    problems: Mix
+    steps: int = attrs.field(default=100, validator=ge(1), metadata={"unit": "rollout batches"})
+    groups: int = attrs.field(
+        default=64, validator=ge(1), metadata={"help": "problems of a rollout batch"}
+    )
+    rollouts: int = attrs.field(
+        default=8, validator=ge(1), metadata={"help": "responses to a problem"}
+    )
+    off_policy_updates: int = attrs.field(
+        default=0,
+        validator=ge(0),
+        metadata={
+            "help": "updates after the first of a batch: u deals its groups to u + 1 updates"
+        },
+    )
+    max_tokens: int = attrs.field(default=64, validator=ge(1), metadata={"unit": "tokens"})
+    budget: str = attrs.field(
+        default="fixed-response", validator=option("fixed-response", "native-context")
+    )
+    temperature: float = attrs.field(default=1.0, validator=gt(0.0))
+    objective: Objective | str = "dppo"
+    advantage: Advantage | str | None = None
+    reward: Reward | str = "accuracy"
+    verifier: Verifier | str = "exact"
+    curriculum: Curriculum | str = "pass-rate"
+    rollout_schedule: RolloutSchedule | str = "complete-episodes"
+    optimizer: Optimizer | str = "adamw"
+    lr_schedule: LRSchedule | str = "warmup-stable-decay"
+    clip_norm: float = attrs.field(default=1.0, validator=gt(0.0))
+    microbatch_tokens: int = attrs.field(default=8192, validator=ge(1), metadata={"unit": "tokens"})
+    health: HealthLimits = attrs.field(factory=HealthLimits)
+    stop_after_flat_batches: int = attrs.field(default=8, validator=ge(1))
+    checkpoint_every: int = attrs.field(
+        default=10, validator=ge(1), metadata={"unit": "rollout batches"}
+    )
+    keep: int = attrs.field(default=2, validator=ge(1), metadata={"unit": "checkpoints"})
+
+
+@attrs.frozen(kw_only=True)
+class Eval(Stage):
+    """Accuracy on held-out problems, with a paired interval against an earlier ``Eval`` stage."""
+
+    runner: ClassVar[str] = "limite.evaluate.stage:run"
+    problems: Mix
+    count: int = attrs.field(default=400, validator=ge(2), metadata={"unit": "problems"})
+    samples: int = attrs.field(default=4, validator=ge(1), metadata={"help": "per problem"})
+    max_tokens: int = attrs.field(default=64, validator=ge(1), metadata={"unit": "tokens"})
+    temperature: float = attrs.field(default=1.0, validator=gt(0.0))
+    verifier: Verifier | str = "exact"
+    against: str | None = None
+    confidence: float = attrs.field(default=0.95, validator=and_(gt(0.5), lt(1.0)))
+
+
+STAGE_KINDS: dict[str, type[Stage]] = {"sft": SFT, "rl": RL, "eval": Eval}

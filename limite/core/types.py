@@ -1,0 +1,238 @@
+"""The values that travel between components: problems, responses, batches of tokens, losses."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import attrs
+
+from limite.core.errors import LimiteError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+FinishReason = Literal["eos", "length", "repetition", "stop"]
+FINISH_REASONS: tuple[FinishReason, ...] = ("eos", "length", "repetition", "stop")
+Outcome = Literal["right", "wrong", "unreadable", "timed-out"]
+Aggregation = Literal[
+    "token-mean", "sequence-mean-token-mean", "sequence-mean-token-sum", "constant", "token-sum"
+]
+
+
+@attrs.frozen(kw_only=True)
+class Answer:
+    """A gold answer: its type, its canonical text, and what else the type needs to be judged."""
+
+    type: str
+    value: str
+    params: Mapping[str, Any] = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class Problem:
+    """One question with its gold answer.
+
+    ``id`` is a hash of ``problem`` and ``answer``: the same content has the same id everywhere.
+    ``solutions`` holds worked solutions by style (``"direct"``, ``"steps"``, ...), each ending in
+    the marked final answer; it may be empty.
+    """
+
+    problem: str
+    answer: Answer
+    solutions: Mapping[str, str] = attrs.field(factory=dict)
+    source: Mapping[str, Any] = attrs.field(factory=dict)
+    difficulty: Mapping[str, Any] = attrs.field(factory=dict)
+    tags: Sequence[str] = ()
+    meta: Mapping[str, Any] = attrs.field(factory=dict)
+
+    @property
+    def id(self) -> str:
+        """128 bits of SHA-256 over the canonical JSON of question and answer, in hexadecimal."""
+        content = {"problem": self.problem, "answer": attrs.asdict(self.answer)}
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+@attrs.frozen(kw_only=True)
+class Verdict:
+    """What a verifier says of one answer."""
+
+    outcome: Outcome
+    extracted: str | None = None
+    reason: str = ""
+
+    @property
+    def correct(self) -> bool:
+        return self.outcome == "right"
+
+
+@attrs.frozen(kw_only=True)
+class Response:
+    """One sampled completion, with the probabilities it was really drawn with.
+
+    ``logprobs`` are in nats, one per completion token. How the record may be broken, and that a
+    broken one is refused, is told in ``limite.core.rollout.budget``.
+    """
+
+    problem_id: str
+    sample_index: int
+    prompt_ids: Sequence[int]
+    completion_ids: Sequence[int]
+    logprobs: Sequence[float]
+    finish_reason: FinishReason
+    completion_budget: int
+    policy_version: int
+    text: str
+
+
+@attrs.frozen(kw_only=True)
+class Group:
+    """All responses to one problem, in sampling order, with their rewards.
+
+    A reward is None when the response could not be scored: it then takes no part in the group's
+    statistics and its advantage is exactly 0. ``correct`` is accuracy before any shaping.
+    """
+
+    problem: Problem
+    responses: Sequence[Response]
+    rewards: Sequence[float | None]
+    correct: Sequence[bool]
+    verdicts: Sequence[Verdict] = ()
+
+
+@attrs.frozen(kw_only=True)
+class Metric:
+    """A number that knows how it combines over micro-batches and ranks.
+
+    A mean is a weighted sum and its weight, divided only at the end; no weight means None.
+    """
+
+    how: Literal["mean", "sum", "max", "min"]
+    value: float
+    weight: float = 1.0
+
+    def combine(self, other: Metric) -> Metric:
+        if self.how != other.how:
+            raise ValueError(f"cannot combine a {self.how} with a {other.how}")
+        if self.how in ("mean", "sum"):
+            return Metric(
+                how=self.how, value=self.value + other.value, weight=self.weight + other.weight
+            )
+        pick = max if self.how == "max" else min
+        if not self.weight:
+            return other
+        if not other.weight:
+            return self
+        return Metric(
+            how=self.how, value=pick(self.value, other.value), weight=self.weight + other.weight
+        )
+
+    def result(self) -> float | None:
+        if self.how == "sum":
+            return self.value
+        if not self.weight:
+            return None
+        return self.value / self.weight if self.how == "mean" else self.value
+
+
+@attrs.frozen(kw_only=True)
+class Loss:
+    """What an objective returns: a scalar to minimise, and metrics that carry no gradient."""
+
+    value: Tensor
+    metrics: Mapping[str, Metric] = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class Totals:
+    """Counts over the whole optimizer step: every micro-batch, accumulation step and rank.
+
+    ``response_tokens`` is the longest response the stage allows: the constant of Dr. GRPO.
+    """
+
+    tokens: int
+    active_rows: int
+    rows: int
+    response_tokens: int
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class TokenBatch:
+    """The tokens of one micro-batch as an objective sees them.
+
+    Every column is ``[B, T]``: a row is a response, ``mask`` is True where the policy sampled the
+    token. Whatever stood at inactive positions has been replaced before it gets here.
+    Log-probabilities are in nats; only ``logp`` (and ``entropy``) carry gradient.
+    """
+
+    mask: Tensor  # [B, T] bool
+    columns: Mapping[str, Tensor]  # name -> [B, T]
+    totals: Totals
+
+    def column(self, name: str) -> Tensor:
+        """The column ``name``; a LimiteError when the stage does not supply it."""
+        if name not in self.columns:
+            have = ", ".join(sorted(self.columns))
+            raise LimiteError(
+                f"the objective reads {name!r}, which this stage lacks; it has {have}"
+            )
+        return self.columns[name]
+
+    @property
+    def logp(self) -> Tensor:
+        """``[B, T]`` nats, of the policy being trained."""
+        return self.column("logp")
+
+    @property
+    def behavior_logp(self) -> Tensor:
+        """``[B, T]`` nats, of the distribution the token was really sampled from."""
+        return self.column("behavior_logp")
+
+    @property
+    def advantage(self) -> Tensor:
+        """``[B, T]``, detached."""
+        return self.column("advantage")
+
+    @property
+    def reference_logp(self) -> Tensor:
+        """``[B, T]`` nats, of a fixed reference policy."""
+        return self.column("reference_logp")
+
+    @property
+    def entropy(self) -> Tensor:
+        """``[B, T]`` nats, of the full next-token distribution."""
+        return self.column("entropy")
+
+    def mean(self, values: Tensor) -> Tensor:
+        """The mean over the active tokens of the *whole update*, not of this micro-batch."""
+        return self.aggregate(values, "token-mean")
+
+    def aggregate(
+        self, values: Tensor, how: Aggregation, *, constant: float | None = None
+    ) -> Tensor:
+        """This micro-batch's share of a loss over the whole optimizer step.
+
+        ``values`` is ``[B, T]``. Denominators come from ``totals``, so the shares of any
+        partition into micro-batches add up to the same loss.
+        """
+        active = values.masked_fill(~self.mask, 0.0)
+        if active.dtype.itemsize < 4:
+            active = active.float()
+        if how == "token-mean":
+            return active.sum() / max(self.totals.tokens, 1)
+        if how == "token-sum":
+            return active.sum()
+        if how == "constant":
+            tokens = self.totals.response_tokens if constant is None else constant
+            if tokens <= 0:
+                raise ValueError(f"the constant normaliser must be positive, got {tokens}")
+            return active.sum() / (max(self.totals.rows, 1) * tokens)
+        row = active.sum(dim=-1)  # [B]
+        if how == "sequence-mean-token-mean":
+            row = row / self.mask.sum(dim=-1).clamp(min=1)
+        elif how != "sequence-mean-token-sum":
+            raise ValueError(f"unknown aggregation {how!r}")
+        return row.sum() / max(self.totals.active_rows, 1)

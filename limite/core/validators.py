@@ -1,0 +1,42 @@
+"""Validators that recipes share beside those of attrs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from limite.core.errors import did_you_mean
+
+Validator = Callable[[Any, Any, Any], None]
+
+
+def option(*choices: str) -> Validator:
+    """The value is one of ``choices``."""
+
+    def check(_instance: Any, attribute: Any, value: Any) -> None:
+        if value not in choices:
+            known = ", ".join(repr(choice) for choice in choices)
+            near = did_you_mean(value, choices) if isinstance(value, str) else ""
+            raise ValueError(f"{attribute.name!r} must be one of {known}, got {value!r}{near}")
+
+    return check
+
+
+def at_least_one_weight(_instance: Any, attribute: Any, value: Any) -> None:
+    """A mapping of names to finite weights, none negative, not all zero."""
+    if not value:
+        raise ValueError(f"{attribute.name!r} must name at least one entry, got none")
+    for name, weight in value.items():
+        if not math.isfinite(weight) or weight < 0:
+            raise ValueError(f"the weight of {name!r} must be finite and at least 0, got {weight}")
+    if not any(value.values()):
+        raise ValueError(f"{attribute.name!r} needs at least one weight above 0")
+
+
+def difficulty_range(_instance: Any, attribute: Any, value: Any) -> None:
+    """Two numbers with 0 <= low <= high <= 1."""
+    if len(value) != 2 or not 0.0 <= value[0] <= value[1] <= 1.0:
+        raise ValueError(
+            f"{attribute.name!r} must be [low, high] within 0 and 1, got {list(value)}"
+        )
