@@ -1,18 +1,136 @@
-"""The one hook of limite."""
+"""The one hook of limite, and what it is given: a method for each kind of component."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
+import attrs
 import pluggy
 
+from limite.core.errors import LimiteError
+from limite.core.kinds import KINDS
+
 if TYPE_CHECKING:
-    from limite.core.registry import Registry
+    from limite.core.kinds import (
+        Advantage,
+        Attention,
+        Curriculum,
+        Generator,
+        Logger,
+        LRSchedule,
+        Objective,
+        Optimizer,
+        Reward,
+        RolloutSchedule,
+        Verifier,
+    )
 
 hookspec = pluggy.HookspecMarker("limite")
 hookimpl = pluggy.HookimplMarker("limite")
 
+NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+TARGET = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+
 
 @hookspec
-def limite_register(registry: Registry) -> None:
+def limite_register(registry: Registrar) -> None:
     """Called once at start: register components, by class or by ``"package.module:Class"``."""
+
+
+@attrs.frozen(kw_only=True)
+class Registration:
+    """One component as a plugin named it."""
+
+    kind: str
+    name: str
+    target: type[Any] | str
+
+
+class Registrar:
+    """Takes the components of one plugin.
+
+    A target is a class, or a string ``"package.module:Class"`` that is imported only when the
+    component is used. A string keeps ``limite plugins`` quick; a class lets a type checker refuse
+    a component of the wrong kind.
+    """
+
+    def __init__(self) -> None:
+        self._registrations: list[Registration] = []
+
+    @property
+    def registrations(self) -> Sequence[Registration]:
+        """What has been registered so far, in order."""
+        return tuple(self._registrations)
+
+    def objective(self, name: str, target: type[Objective] | str) -> None:
+        """What is minimised: ``(TokenBatch) -> Loss``."""
+        self._add("objective", name, target)
+
+    def advantage(self, name: str, target: type[Advantage] | str) -> None:
+        """Credit for the responses of a group: ``(Group) -> Tensor``."""
+        self._add("advantage", name, target)
+
+    def reward(self, name: str, target: type[Reward] | str) -> None:
+        """A number for a response: ``(Problem, Response, Verdict) -> float | None``."""
+        self._add("reward", name, target)
+
+    def verifier(self, name: str, target: type[Verifier] | str) -> None:
+        """Judges a text against a gold answer: ``(Answer, str) -> Verdict``."""
+        self._add("verifier", name, target)
+
+    def generator(self, name: str, target: type[Generator] | str) -> None:
+        """Makes problems and checks them: ``sample(rng, difficulty)``, ``check(problem)``."""
+        self._add("generator", name, target)
+
+    def attention(self, name: str, target: type[Attention] | str) -> None:
+        """Builds the attention of a layer: ``build(shape) -> nn.Module``."""
+        self._add("attention", name, target)
+
+    def lr_schedule(self, name: str, target: type[LRSchedule] | str) -> None:
+        """A multiplier of the learning rate: ``(step, total_steps) -> float``."""
+        self._add("lr_schedule", name, target)
+
+    def curriculum(self, name: str, target: type[Curriculum] | str) -> None:
+        """Chooses the next kind of problem: ``build(arms, seed) -> CurriculumRun``."""
+        self._add("curriculum", name, target)
+
+    def rollout_schedule(self, name: str, target: type[RolloutSchedule] | str) -> None:
+        """Decides which episodes form a batch: ``build(groups, rollouts, seed) -> RolloutRun``."""
+        self._add("rollout_schedule", name, target)
+
+    def optimizer(self, name: str, target: type[Optimizer] | str) -> None:
+        """Builds a torch optimizer: ``build(named_parameters) -> Optimizer``."""
+        self._add("optimizer", name, target)
+
+    def logger(self, name: str, target: type[Logger] | str) -> None:
+        """Takes the metrics of every step somewhere: ``build(context) -> LoggerRun``."""
+        self._add("logger", name, target)
+
+    def _add(self, kind: str, name: str, target: type[Any] | str) -> None:
+        assert kind in KINDS
+        if not isinstance(name, str) or not NAME.fullmatch(name):
+            raise LimiteError(
+                f"{kind} {name!r}: a name is lower-case words of letters and digits, "
+                "joined by hyphens"
+            )
+        if isinstance(target, str):
+            if not TARGET.fullmatch(target):
+                raise LimiteError(
+                    f"{kind} {name!r}: a target reads 'package.module:Class', got {target!r}"
+                )
+        elif not isinstance(target, type):
+            raise LimiteError(
+                f"{kind} {name!r}: the target is a class or a string 'package.module:Class', "
+                f"got {target!r}"
+            )
+        for earlier in self._registrations:
+            if (earlier.kind, earlier.name) == (kind, name):
+                raise LimiteError(f"{kind} {name!r} is registered twice")
+            if earlier.target == target:
+                raise LimiteError(
+                    f"{kind} {name!r}: its class is already {earlier.kind} {earlier.name!r}; "
+                    "one class has one name"
+                )
+        self._registrations.append(Registration(kind=kind, name=name, target=target))

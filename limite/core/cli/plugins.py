@@ -1,0 +1,190 @@
+"""``limite plugins``: the components there are, what one takes, and whether it is sound."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+import click
+
+from limite.core.cli.table import show_json, show_table
+from limite.core.discover import load_registry
+from limite.core.errors import LimiteError, RunFailed, did_you_mean
+from limite.core.registry import Entry, Registry, normalised
+
+# Named as a string: core imports nothing that stands above it.
+LAWS_FOR = "limite.plugins.conformance:laws_for"
+
+
+@click.command()
+@click.argument("what", metavar="[KIND[/NAME]]", required=False)
+@click.option("--laws", metavar="DIST", help="Run the laws on all components of a distribution.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def plugins(what: str | None, laws: str | None, as_json: bool) -> None:
+    """List components, or show one of them.
+
+    KIND lists one kind, KIND/NAME shows the settings of one component. --laws says whether the
+    components of a distribution keep the laws of their kinds.
+    """
+    registry = load_registry()
+    if laws is not None:
+        if what is not None:
+            raise LimiteError("--laws takes a distribution; KIND/NAME cannot be given beside it")
+        _run_laws(registry, laws, as_json)
+        return
+    kind, _, name = (what or "").partition("/")
+    kind = kind.replace("-", "_")
+    if name:
+        _show_entry(registry, registry.get(kind, name), as_json)
+    else:
+        _show_list(registry, kind or None, as_json)
+
+
+def _row(registry: Registry, entry: Entry) -> dict[str, str]:
+    return {
+        "kind": entry.kind,
+        "name": registry.usable_name(entry),
+        "distribution": entry.distribution,
+        "version": entry.version,
+        "summary": entry.summary,
+        "status": registry.status(entry),
+        "reason": entry.problem or "",
+    }
+
+
+def _show_list(registry: Registry, kind: str | None, as_json: bool) -> None:
+    rows = [_row(registry, entry) for entry in registry.entries(kind)]
+    broken = [attrs.asdict(plugin) for plugin in registry.broken]
+    if as_json:
+        show_json({"components": rows, "broken": broken})
+        return
+    if rows:
+        show_table(
+            ("KIND", "NAME", "DISTRIBUTION", "VERSION", "WHAT IT IS"),
+            [
+                (row["kind"], row["name"], row["distribution"], row["version"], _remark(row))
+                for row in rows
+            ],
+        )
+    for plugin in broken:
+        click.echo(
+            f"broken: {plugin['distribution']} {plugin['version']} ({plugin['plugin']}): "
+            f"{plugin['reason']}"
+        )
+
+
+def _remark(row: Mapping[str, str]) -> str:
+    if row["status"] == "broken":
+        return f"[broken: {row['reason']}]"
+    return row["summary"] if row["status"] == "ok" else f"[{row['status']}] {row['summary']}"
+
+
+def _show_entry(registry: Registry, entry: Entry, as_json: bool) -> None:
+    component = entry.load()
+    page = {
+        **_row(registry, entry),
+        "target": entry.address,
+        "doc": inspect.cleandoc(component.__doc__ or ""),
+        "fields": [_field(field) for field in attrs.fields(component) if field.init],
+        **_class_facts(component),
+    }
+    if as_json:
+        show_json(page)
+        return
+    click.echo(f"{page['kind']}/{page['name']}  {page['distribution']} {page['version']}")
+    click.echo(f"{page['target']}\n\n{page['doc']}\n")
+    if page["fields"]:
+        show_table(
+            ("SETTING", "TYPE", "DEFAULT", "UNIT", "HELP"),
+            [tuple(field.values()) for field in page["fields"]],
+        )
+    else:
+        click.echo("no settings")
+    for fact in ("needs", "paired_advantage"):
+        if fact in page:
+            click.echo(f"{fact}: {_plain(page[fact])}")
+
+
+def _field(field: attrs.Attribute[Any]) -> dict[str, str]:
+    return {
+        "name": field.alias or field.name,
+        "type": field.type if isinstance(field.type, str) else inspect.formatannotation(field.type),
+        "default": _default(field.default),
+        "unit": str(field.metadata.get("unit", "")),
+        "help": str(field.metadata.get("help", "")),
+    }
+
+
+def _default(default: Any) -> str:
+    if default is attrs.NOTHING:
+        return "(required)"
+    if isinstance(default, attrs.Factory):  # type: ignore[arg-type]
+        return repr(default.factory()) if not default.takes_self else "(computed)"
+    return repr(default)
+
+
+def _class_facts(component: type[Any]) -> dict[str, Any]:
+    facts: dict[str, Any] = {}
+    if getattr(component, "needs", None) is not None:
+        facts["needs"] = sorted(component.needs)
+    if getattr(component, "paired_advantage", None) is not None:
+        facts["paired_advantage"] = component.paired_advantage
+    return facts
+
+
+def _plain(value: Any) -> str:
+    return ", ".join(value) if isinstance(value, list) else json.dumps(value, default=str)
+
+
+def _run_laws(registry: Registry, distribution: str, as_json: bool) -> None:
+    wanted = normalised(distribution)
+    for plugin in registry.broken:
+        if plugin.distribution == wanted:
+            raise RunFailed(f"the plugin {wanted} is broken: {plugin.reason}")
+    chosen = [entry for entry in registry.entries() if entry.distribution == wanted]
+    if not chosen:
+        known = {entry.distribution for entry in registry.entries()}
+        near = did_you_mean(wanted, known) or f"; there are {', '.join(sorted(known))}"
+        raise LimiteError(f"--laws: no components of a distribution {distribution!r}{near}")
+    module, _, attribute = LAWS_FOR.partition(":")
+    laws_for = getattr(importlib.import_module(module), attribute)
+    results = []
+    for entry in chosen:
+        for law, reason in _judge(entry, laws_for):
+            results.append(
+                {"kind": entry.kind, "name": entry.name, "law": law, "ok": not reason}
+                | ({"reason": reason} if reason else {})
+            )
+            if not as_json:
+                verdict = f"failed: {reason}" if reason else "ok"
+                click.echo(f"{entry.kind}/{entry.name}  {law}  {verdict}")
+    if as_json:
+        show_json(results)
+    failed = sum(not result["ok"] for result in results)
+    if failed:
+        raise RunFailed(f"{failed} of {len(results)} laws failed")
+
+
+Laws = Callable[[str, Any], Mapping[str, Callable[[], None]]]
+
+
+def _judge(entry: Entry, laws_for: Laws) -> list[tuple[str, str]]:
+    """Each law's name with the reason why it failed, or an empty reason."""
+    try:
+        laws = laws_for(entry.kind, entry.load())
+    except LimiteError as error:
+        return [("loads", str(error))]
+    results = []
+    for name, law in laws.items():
+        try:
+            law()
+        except Exception as error:  # whatever a component raises breaks the law
+            notes = getattr(error, "__notes__", [])
+            results.append((name, "\n    ".join([f"{type(error).__name__}: {error}", *notes])))
+        else:
+            results.append((name, ""))
+    return results
