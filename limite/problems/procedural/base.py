@@ -1,0 +1,110 @@
+"""What the procedural families share: sizes that grow with difficulty, and the finished record.
+
+Sizes use only products and sums of doubles, which every platform rounds alike, so that a stream
+and a difficulty give the same problem everywhere.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from limite.core.errors import LimiteError
+from limite.core.types import Answer, Problem
+
+MARKER = "#"
+"""Stands once in every solution, before the final answer."""
+
+Ends = tuple[float, float]
+"""A size at difficulty 0 and at difficulty 1."""
+
+
+def ends(low: float, high: float = 100_000.0) -> Callable[[Any, Any, Any], None]:
+    """Validates a size at difficulty 0 and at difficulty 1: finite, in bounds, not falling."""
+
+    def check(_instance: Any, attribute: Any, value: Any) -> None:
+        if len(value) != 2 or not all(math.isfinite(size) for size in value):
+            raise ValueError(f"{attribute.name!r} must be two numbers, got {value!r}")
+        if not low <= value[0] <= value[1] <= high:
+            raise ValueError(
+                f"{attribute.name!r} must rise from at least {low:g} to at most {high:g}, "
+                f"got {list(value)}"
+            )
+
+    return check
+
+
+def steady(size: Ends, difficulty: float) -> float:
+    """The size at ``difficulty``, growing evenly: right for counts and shares."""
+    if not 0.0 <= difficulty <= 1.0:
+        raise LimiteError(f"the difficulty of a problem lies in 0 to 1, got {difficulty}")
+    return size[0] + (size[1] - size[0]) * difficulty
+
+
+def slow_start(size: Ends, difficulty: float) -> float:
+    """The size at ``difficulty``, growing with its square: right for the largest number drawn,
+    where digits matter more than units."""
+    return steady(size, steady((0.0, 1.0), difficulty) * difficulty)
+
+
+def whole(rng: random.Random, low: int, high: float) -> int:
+    """A whole number from ``low`` to ``high``. Between two whole values of ``high`` the chance of
+    the top number grows evenly, so that difficulty has no steps."""
+    return min(int(low + rng.random() * (high + 1 - low)), math.ceil(high))
+
+
+def whole_near(rng: random.Random, size: float) -> int:
+    """``size`` rounded up or down at random, so that its mean is ``size``."""
+    return math.floor(size) + (rng.random() < size - math.floor(size))
+
+
+def signed(value: int) -> str:
+    """``+5`` or ``-5``: a number as a later term of a sum."""
+    return f"{value:+d}"
+
+
+def term(coefficient: int, letter: str, *, first: bool) -> str:
+    """``3x``, ``-x``, ``+2y``: one term of a linear expression; never ``0x`` or ``1x``."""
+    sign = "-" if coefficient < 0 else "" if first else "+"
+    size = "" if abs(coefficient) == 1 else str(abs(coefficient))
+    return f"{sign}{size}{letter}"
+
+
+def solution(steps: list[str], answer: int) -> str:
+    """Steps parted by semicolons, then the marked answer."""
+    return ";".join(steps) + f"{MARKER}{answer}"
+
+
+def record(
+    *,
+    generator: str,
+    version: int,
+    text: str,
+    answer: int,
+    solutions: Mapping[str, list[str]],
+    difficulty: float,
+    tags: tuple[str, ...],
+) -> Problem:
+    """The finished problem: an integer answer, a solution in each style, and where it came from."""
+    return Problem(
+        problem=text,
+        answer=Answer(type="integer", value=str(answer)),
+        solutions={style: solution(steps, answer) for style, steps in solutions.items()},
+        source={"kind": "procedural", "generator": generator, "version": version},
+        difficulty={"level": round(100 * difficulty)},
+        tags=tags,
+    )
+
+
+def integer_answer(problem: Problem) -> int | None:
+    """The gold answer as a number; None when it is not a canonical integer."""
+    value = problem.answer.value
+    if problem.answer.type != "integer" or len(value) > 100:
+        return None
+    try:
+        number = int(value)
+    except ValueError:
+        return None
+    return number if str(number) == value else None
