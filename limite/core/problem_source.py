@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -112,10 +113,14 @@ def arms(mix: Mix) -> list[Arm]:
     low, high = mix.difficulty
     edges = [low + (high - low) * level / mix.levels for level in range(mix.levels)] + [high]
     return [
-        Arm(name=f"{name}@{start:.4g}-{stop:.4g}", weight=weight / mix.levels, difficulty=(start, stop))
+        Arm(
+            name=f"{name}@{start:.4g}-{stop:.4g}",
+            weight=weight / mix.levels,
+            difficulty=(start, stop),
+        )
         for name, weight in mix.sources.items()
         if weight
-        for start, stop in zip(edges, edges[1:], strict=False)
+        for start, stop in itertools.pairwise(edges)
     ]
 
 

@@ -68,7 +68,7 @@ class LinearEquation:
 
     def check(self, problem: Problem) -> bool:
         answer = base.integer_answer(problem)
-        equation, comma, rest = problem.problem.partition(", ")
+        equation, _, rest = problem.problem.partition(", ")
         sides = equation.split("=")
         if answer is None or rest != "x=?" or len(sides) != 2:
             return False

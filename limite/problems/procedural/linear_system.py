@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from fractions import Fraction
 
 import attrs
 
@@ -70,8 +71,9 @@ class LinearSystem:
             return False
         if any(len(pair) != 2 or set(pair[1]) - {""} for pair in sides):
             return False
+        zero = Fraction(0)
         (a, b, e), (c, d, f) = (
-            (left.get("x", 0), left.get("y", 0), right.get("", 0) - left.get("", 0))
+            (left.get("x", zero), left.get("y", zero), right.get("", zero) - left.get("", zero))
             for left, right in sides
         )
         determinant = a * d - b * c

@@ -65,7 +65,9 @@ class Exact:
             )
         if given is None:
             return Verdict(
-                outcome="unreadable", extracted=stated, reason=f"not an answer of type {answer.type}"
+                outcome="unreadable",
+                extracted=stated,
+                reason=f"not an answer of type {answer.type}",
             )
         if gold != given:
             return Verdict(outcome="wrong", extracted=stated, reason="another value")
