@@ -1,0 +1,82 @@
+"""Rollout records as plain data, one line per response, and back without losing a bit.
+
+A line holds what was asked, what was sampled with which probabilities, how it ended and what it
+earned. Floats are written as Python writes them, so reading gives the very same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from limite.core.errors import LimiteError
+from limite.core.types import Answer, Group, Problem, Response, Verdict
+
+RESPONSE_FIELDS = tuple(field.name for field in attrs.fields(Response))
+
+
+def group_lines(groups: Iterable[Group], *, first_group: int = 0) -> Iterator[dict[str, Any]]:
+    """One line per response; ``group`` counts the groups of the batch.
+
+    The problem goes along in every line without its worked solutions, so that a line can be read
+    alone; compression makes the repetition free.
+    """
+    for number, group in enumerate(groups, start=first_group):
+        problem = attrs.asdict(group.problem)
+        del problem["solutions"]
+        verdicts: Sequence[Verdict | None] = group.verdicts or [None] * len(group.responses)
+        for response, reward, correct, verdict in zip(
+            group.responses, group.rewards, group.correct, verdicts, strict=True
+        ):
+            line: dict[str, Any] = {"group": number, "problem": problem}
+            for name in RESPONSE_FIELDS:
+                value = getattr(response, name)
+                line[name] = list(value) if isinstance(value, tuple) else value
+            line["reward"] = reward
+            line["correct"] = correct
+            line["verdict"] = None if verdict is None else attrs.asdict(verdict)
+            yield line
+
+
+def read_groups(lines: Iterable[Mapping[str, Any]]) -> Iterator[Group]:
+    """The groups that ``group_lines`` wrote, in order; a damaged line is a LimiteError."""
+    pending: list[Mapping[str, Any]] = []
+    for line in lines:
+        if "group" not in line:
+            raise LimiteError("a rollout record lacks 'group'")
+        if pending and line["group"] != pending[0]["group"]:
+            yield _group(pending)
+            pending = []
+        pending.append(line)
+    if pending:
+        yield _group(pending)
+
+
+def _group(lines: Sequence[Mapping[str, Any]]) -> Group:
+    number = lines[0]["group"]
+    try:
+        problem = Problem(
+            **{**lines[0]["problem"], "answer": Answer(**lines[0]["problem"]["answer"])}
+        )
+        verdicts = [Verdict(**line["verdict"]) for line in lines if line["verdict"] is not None]
+        group = Group(
+            problem=problem,
+            responses=[_response(line) for line in lines],
+            rewards=[line["reward"] for line in lines],
+            correct=[line["correct"] for line in lines],
+            verdicts=verdicts,
+        )
+    except (KeyError, TypeError) as error:
+        raise LimiteError(f"a rollout record of group {number} is damaged: {error}") from error
+    if any(response.problem_id != problem.id for response in group.responses):
+        raise LimiteError(f"a rollout record of group {number} names another problem")
+    return group
+
+
+def _response(line: Mapping[str, Any]) -> Response:
+    fields = {name: line[name] for name in RESPONSE_FIELDS}
+    for name in ("prompt_ids", "completion_ids", "logprobs"):
+        fields[name] = tuple(fields[name])
+    return Response(**fields)

@@ -1,0 +1,96 @@
+"""A character tokenizer: one id per character, enough for toy problems and tests.
+
+Three special ids come first (padding, beginning of sequence, end of sequence), then the alphabet in
+its own order, so an id says which character it is by position alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any
+
+import attrs
+
+from limite.core.errors import LimiteError
+from limite.core.types import Problem
+
+ALPHABET = "0123456789+-*/()=,;.?#| \nabcdefghijklmnopqrstuvwxyz"
+SEPARATOR = "\n"
+SPECIALS = ("<pad>", "<bos>", "<eos>")
+
+
+def _is_alphabet(_instance: Any, attribute: Any, value: Any) -> None:
+    if not isinstance(value, str):
+        raise ValueError(f"{attribute.name!r} must be a string of characters, got {value!r}")
+    twice = sorted({character for character in value if value.count(character) > 1})
+    if twice:
+        raise ValueError(f"{attribute.name!r} holds {twice[0]!r} more than once")
+    if SEPARATOR not in value:
+        raise ValueError(
+            f"{attribute.name!r} lacks the newline {SEPARATOR!r}, which ends every prompt"
+        )
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class CharacterTokenizer:
+    """One id for each character of ``alphabet``; nothing else can be encoded."""
+
+    alphabet: str = attrs.field(
+        default=ALPHABET,
+        validator=_is_alphabet,
+        metadata={"help": "the characters, each once, with the newline that ends a prompt"},
+    )
+
+    @property
+    def pad_id(self) -> int:
+        """Fills rows that carry no text; a model is never asked to produce it."""
+        return 0
+
+    @property
+    def bos_id(self) -> int:
+        """Begins every sequence."""
+        return 1
+
+    @property
+    def eos_id(self) -> int:
+        """Ends every response."""
+        return 2
+
+    @property
+    def vocabulary(self) -> int:
+        """How many ids there are, special ones included."""
+        return len(SPECIALS) + len(self.alphabet)
+
+    @cached_property
+    def _ids(self) -> Mapping[str, int]:
+        return {character: len(SPECIALS) + i for i, character in enumerate(self.alphabet)}
+
+    @cached_property
+    def _texts(self) -> tuple[str, ...]:
+        return ("",) * len(SPECIALS) + tuple(self.alphabet)
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        """The ids of ``text``, without special ones. ``decode`` gives the text back."""
+        ids = self._ids
+        try:
+            return tuple([ids[character] for character in text])
+        except KeyError:
+            at = next(i for i, character in enumerate(text) if character not in ids)
+            shown = text if len(text) <= 80 else text[max(0, at - 40) : at + 40]
+            raise LimiteError(
+                f"the tokenizer's alphabet has no {text[at]!r} (position {at} of {shown!r})"
+            ) from None
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of ``ids``; special ids leave nothing behind."""
+        texts = self._texts
+        ids = list(ids)
+        if ids and not 0 <= min(ids) <= max(ids) < len(texts):
+            wrong = next(i for i in ids if not 0 <= i < len(texts))
+            raise LimiteError(f"token id {wrong} is outside the vocabulary of {len(texts)}")
+        return "".join([texts[i] for i in ids])
+
+    def render_prompt(self, problem: Problem) -> tuple[int, ...]:
+        """What the model reads before it answers: beginning of sequence, question, newline."""
+        return (self.bos_id, *self.encode(problem.problem + SEPARATOR))
