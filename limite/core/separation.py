@@ -28,7 +28,7 @@ def normalise(text: str) -> str:
     return " ".join("".join(" " if _parts_words(mark) else mark for mark in folded).split())
 
 
-def content_hash(text: str) -> str:
+def text_hash(text: str) -> str:
     """128 bits of SHA-256 over the normalised text, in hexadecimal."""
     return hashlib.sha256(normalise(text).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
@@ -40,7 +40,7 @@ def is_held_out(text: str, share: float = SHARE) -> bool:
     """
     if not 0.0 < share < 1.0:
         raise ValueError(f"the held-out share lies between 0 and 1, got {share}")
-    return int(content_hash(text)[:16], 16) < share * 2**64
+    return int(text_hash(text)[:16], 16) < share * 2**64
 
 
 def assert_separate(
