@@ -210,13 +210,36 @@ class TokenBatch:
         """The mean over the active tokens of the *whole update*, not of this micro-batch."""
         return self.aggregate(values, "token-mean")
 
+    def metrics(self, values: Mapping[str, Tensor]) -> dict[str, Metric]:
+        """Means over active tokens of ``[B, T]`` values, as metrics without gradient.
+
+        Sums run in float64 and cross to the host once, however many metrics there are.
+        """
+        import torch
+
+        if not values:
+            return {}
+        rows = [value.detach().double().masked_fill(~self.mask, 0.0) for value in values.values()]
+        sums = torch.stack([*(row.sum() for row in rows), self.mask.sum().double()]).tolist()
+        tokens = sums.pop()
+        return {
+            name: Metric(how="mean", value=total, weight=tokens)
+            for name, total in zip(values, sums, strict=True)
+        }
+
     def aggregate(
-        self, values: Tensor, how: Aggregation, *, constant: float | None = None
+        self,
+        values: Tensor,
+        how: Aggregation,
+        *,
+        constant: float | None = None,
+        rows: Literal["active", "all"] = "active",
     ) -> Tensor:
         """This micro-batch's share of a loss over the whole optimizer step.
 
         ``values`` is ``[B, T]``. Denominators come from ``totals``, so the shares of any
-        partition into micro-batches add up to the same loss.
+        partition into micro-batches add up to the same loss. ``rows="all"`` lets responses
+        without an active token count in the sequence means; ``constant`` always counts them.
         """
         active = values.masked_fill(~self.mask, 0.0)
         if active.dtype.itemsize < 4:
@@ -235,4 +258,5 @@ class TokenBatch:
             row = row / self.mask.sum(dim=-1).clamp(min=1)
         elif how != "sequence-mean-token-sum":
             raise ValueError(f"unknown aggregation {how!r}")
-        return row.sum() / max(self.totals.active_rows, 1)
+        count = self.totals.active_rows if rows == "active" else self.totals.rows
+        return row.sum() / max(count, 1)

@@ -1,0 +1,98 @@
+"""From recorded columns to a batch an objective can trust: checked, replaced, cast, once.
+
+What holds for every objective is settled here, so that an objective is only its equation. Whatever
+stands at an inactive position has no influence; whatever stands at an active one is valid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from limite.core.types import TokenBatch, Totals
+
+POSITIVE_NATS = 1e-5  # a log-probability may exceed 0 by this much, from rounding
+
+
+def totals_of(mask: Tensor, *, response_tokens: int) -> Totals:
+    """The counts of a whole optimizer step from its mask ``[B, T]``."""
+    active = _as_bool(mask)
+    return Totals(
+        tokens=int(active.sum()),
+        active_rows=int(active.any(dim=-1).sum()),
+        rows=active.shape[0],
+        response_tokens=response_tokens,
+    )
+
+
+def token_batch(mask: Tensor, columns: Mapping[str, Tensor], totals: Totals) -> TokenBatch:
+    """The batch an objective sees, from ``mask`` ``[B, T]`` and named columns ``[B, T]``.
+
+    A column may be ``[B]``: one value for all tokens of a row. Columns whose name ends in ``logp``
+    are log-probabilities in nats: NaN or infinity at an active position raises
+    FloatingPointError, a value above 1e-5 ValueError; any other column that is not finite there
+    raises ValueError. Inactive positions become 0 before any arithmetic, so that their gradient is
+    exactly 0. Columns are cast to one dtype: float64 when ``logp`` is, else float32. Only ``logp``
+    and ``entropy`` keep their gradient.
+    """
+    active = _as_bool(mask)
+    wide = {name: _widen(name, column, active) for name, column in columns.items()}
+    _check_active(active, wide)
+    leader = wide.get("logp")
+    dtype = torch.float64 if leader is not None and leader.dtype == torch.float64 else torch.float32
+    inactive = ~active
+    ready = {}
+    for name, column in wide.items():
+        kept = column if name in ("logp", "entropy") else column.detach()
+        if kept.is_floating_point():
+            kept = kept.to(dtype)
+        ready[name] = kept.masked_fill(inactive, 0)
+    return TokenBatch(mask=active, columns=ready, totals=totals)
+
+
+def _as_bool(mask: Tensor) -> Tensor:
+    if mask.ndim != 2:
+        raise ValueError(f"the mask must be [rows, tokens], got shape {tuple(mask.shape)}")
+    if mask.dtype == torch.bool:
+        return mask
+    if not bool(((mask == 0) | (mask == 1)).all()):
+        raise ValueError("the mask must hold only 0 and 1")
+    return mask.bool()
+
+
+def _widen(name: str, column: Tensor, mask: Tensor) -> Tensor:
+    if column.device != mask.device:
+        raise ValueError(f"{name!r} is on {column.device}, the mask on {mask.device}")
+    if column.ndim == 1 and column.shape[0] == mask.shape[0]:
+        return column[:, None].expand(mask.shape)
+    if column.shape != mask.shape:
+        raise ValueError(
+            f"{name!r} has shape {tuple(column.shape)} and the mask {tuple(mask.shape)}"
+        )
+    return column
+
+
+def _check_active(mask: Tensor, columns: Mapping[str, Tensor]) -> None:
+    """Refuse invalid values at active positions, with one transfer to the host when all is well."""
+    broken: dict[tuple[str, str], Tensor] = {}
+    for name, column in columns.items():
+        if not column.is_floating_point():
+            continue
+        values = column.detach()
+        broken[name, "finite"] = mask & ~values.isfinite()
+        if name.endswith("logp"):
+            broken[name, "at most 0"] = mask & values.isfinite() & (values > POSITIVE_NATS)
+    if not broken or not bool(torch.stack([bad.any() for bad in broken.values()]).any()):
+        return
+    for (name, demand), bad in broken.items():
+        count = int(bad.sum())
+        if not count:
+            continue
+        row, position = (int(index) for index in bad.nonzero()[0])
+        kind = FloatingPointError if name.endswith("logp") and demand == "finite" else ValueError
+        raise kind(
+            f"{name!r} must be {demand} at active positions: {count} are not, the first at "
+            f"(row {row}, position {position}) is {columns[name][row, position].item()}"
+        )

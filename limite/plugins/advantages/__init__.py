@@ -1,0 +1,1 @@
+"""Credit for the responses of a group: one way per file."""

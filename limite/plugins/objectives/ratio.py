@@ -1,0 +1,79 @@
+"""Importance ratios and the clipped-ratio loss that GRPO, Dr. GRPO and DAPO share."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from limite.core.types import Metric, TokenBatch
+
+LARGEST_LOG_RATIO = 20.0  # nats; ratios stay within 2.06e-9 .. 4.85e8
+
+
+def importance_ratio(batch: TokenBatch, overflow: str = "clamp") -> tuple[Tensor, Tensor]:
+    """``exp(clip(logp - behavior_logp, -20, 20))`` and the log-ratio before clipping, ``[B, T]``.
+
+    A clipped position passes no gradient. ``overflow="raise"`` makes it a FloatingPointError.
+    """
+    log_ratio = batch.logp - batch.behavior_logp  # [B, T] nats
+    if overflow == "raise":
+        count = int((log_ratio.detach().abs() > LARGEST_LOG_RATIO).sum())
+        if count:
+            raise FloatingPointError(
+                f"{count} log-ratios exceed {LARGEST_LOG_RATIO} nats and overflow='raise' is set"
+            )
+    return log_ratio.clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO).exp(), log_ratio
+
+
+def ratio_metrics(batch: TokenBatch, ratio: Tensor, log_ratio: Tensor) -> dict[str, Metric]:
+    """What every ratio objective reports: the raw mean ratio, drift, and saturated positions.
+
+    ``kl/behavior_nats`` is the sampled estimate of KL(behaviour || policy), from unclipped ratios.
+    """
+    saturated = log_ratio.detach().abs() > LARGEST_LOG_RATIO
+    metrics = batch.metrics(
+        {
+            "ratio/mean": ratio,
+            "kl/behavior_nats": -log_ratio,
+            "ratio/log_ratio_saturated": saturated,
+        }
+    )
+    count = metrics["ratio/log_ratio_saturated"].value
+    metrics["ratio/log_ratio_saturated"] = Metric(how="sum", value=count)
+    return metrics
+
+
+def clipped_ratio(
+    batch: TokenBatch,
+    *,
+    eps_low: float,
+    eps_high: float,
+    dual_clip: float | None = None,
+    overflow: str = "clamp",
+) -> tuple[Tensor, dict[str, Metric]]:
+    """Per-token PPO loss ``[B, T]`` (arXiv:1707.06347) and its metrics.
+
+    ``-min(r A, clip(r, 1 - eps_low, 1 + eps_high) A)``; the gradient with respect to ``logp`` is
+    ``-r A``, or 0 where the clipped branch is strictly smaller. ``dual_clip = c``
+    (arXiv:1912.09729) bounds the loss by ``-c A`` where ``A < 0``.
+    """
+    advantage = batch.advantage
+    ratio, log_ratio = importance_ratio(batch, overflow)
+    low, high = 1.0 - eps_low, 1.0 + eps_high
+    plain = ratio * advantage
+    clipped = (ratio.clamp(low, high) * advantage).detach()
+    loss = -torch.where(clipped < plain, clipped, plain)  # [B, T]
+    capped = torch.zeros_like(batch.mask)
+    if dual_clip is not None:
+        cap = -dual_clip * advantage
+        capped = (advantage < 0) & (loss.detach() > cap)
+        loss = torch.where(capped, cap, loss)
+    below, above = ratio.detach() < low, ratio.detach() > high
+    metrics = batch.metrics(
+        {
+            "ratio/clip_fraction": (below & (advantage < 0)) | (above & (advantage > 0)),
+            "ratio/outside_fraction": below | above,
+            "ratio/dual_clip_fraction": capped,
+        }
+    )
+    return loss, metrics | ratio_metrics(batch, ratio, log_ratio)

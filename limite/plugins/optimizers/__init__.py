@@ -1,0 +1,1 @@
+"""How weights move: one optimizer per file."""
