@@ -16,3 +16,17 @@ def limite_register(registry: Registrar) -> None:
     registry.generator("modular-expression", f"{procedural}.modular_expression:ModularExpression")
     registry.generator("gcd", f"{procedural}.gcd:Gcd")
     registry.generator("linear-system", f"{procedural}.linear_system:LinearSystem")
+
+    objectives = "limite.plugins.objectives"
+    registry.objective("grpo", f"{objectives}.grpo:GRPO")
+    registry.objective("dr-grpo", f"{objectives}.dr_grpo:DrGRPO")
+    registry.objective("dppo", f"{objectives}.dppo:DPPO")
+    registry.advantage("group", "limite.plugins.advantages.group:GroupAdvantage")
+    registry.optimizer("adamw", "limite.plugins.optimizers.adamw:AdamW")
+    registry.optimizer("muon", "limite.plugins.optimizers.muon:Muon")
+    schedules = "limite.plugins.schedules"
+    registry.lr_schedule("constant", f"{schedules}.constant:Constant")
+    registry.lr_schedule(
+        "warmup-stable-decay", f"{schedules}.warmup_stable_decay:WarmupStableDecay"
+    )
+    registry.lr_schedule("cosine", f"{schedules}.cosine:Cosine")
