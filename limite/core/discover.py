@@ -90,7 +90,8 @@ def _register(manager: pluggy.PluginManager, point: EntryPoint, registrar: Regis
         manager.check_pending()
     except pluggy.PluginValidationError:
         # Otherwise the next plugin's check would find this one's mistake.
-        manager.unregister(plugin)
+        if manager.is_registered(plugin):
+            manager.unregister(plugin)
         raise
     if not manager.get_hookcallers(plugin):
         raise LimiteError(f"{point.value!r} has no limite_register marked with @hookimpl")

@@ -118,15 +118,19 @@ def unfit(kind: str, component: Any) -> str | None:
         # Not hasattr: every class has __call__ through its metaclass.
         owner = next((base for base in component.__mro__ if member in vars(base)), None)
         if owner is None:
-            return f"{name} has no {member}{inspect.signature(wanted)}, which every {kind} needs"
+            return f"{name} has no {member}{_arguments(wanted)}, which every {kind} needs"
         given = vars(owner)[member]
-        count = len(inspect.signature(wanted).parameters)
         if inspect.isfunction(given):
             try:
-                inspect.signature(given).bind(*[None] * count)
+                inspect.signature(given).bind(*inspect.signature(wanted).parameters)
             except TypeError as error:
-                return f"{name}.{member} must take {inspect.signature(wanted)}: {error}"
+                return f"{name}.{member} must take {_arguments(wanted)}: {error}"
     return None
+
+
+def _arguments(function: Any) -> str:
+    names = [name for name in inspect.signature(function).parameters if name != "self"]
+    return f"({', '.join(names)})"
 
 
 class Registry:

@@ -50,6 +50,12 @@ def missing_target(target: str) -> str | None:
     return None
 
 
+def forget() -> None:
+    """Look at the files again: for a process whose modules have changed on disk."""
+    _find.cache_clear()
+    _source.cache_clear()
+
+
 @functools.cache
 def _find(module: str) -> ModuleSpec | None:
     """The spec of a module. Its parent packages are looked up, but never imported."""

@@ -44,15 +44,16 @@ def plugins(what: str | None, laws: str | None, as_json: bool) -> None:
         _show_list(registry, kind or None, as_json)
 
 
-def _row(registry: Registry, entry: Entry) -> dict[str, str]:
+def _row(registry: Registry, entry: Entry) -> dict[str, str | None]:
     return {
         "kind": entry.kind,
         "name": registry.usable_name(entry),
+        "qualified_name": entry.qualified_name,
         "distribution": entry.distribution,
         "version": entry.version,
         "summary": entry.summary,
         "status": registry.status(entry),
-        "reason": entry.problem or "",
+        "reason": entry.problem,
     }
 
 
@@ -66,7 +67,10 @@ def _show_list(registry: Registry, kind: str | None, as_json: bool) -> None:
         show_table(
             ("KIND", "NAME", "DISTRIBUTION", "VERSION", "WHAT IT IS"),
             [
-                (row["kind"], row["name"], row["distribution"], row["version"], _remark(row))
+                (
+                    *(str(row[key]) for key in ("kind", "name", "distribution", "version")),
+                    _remark(row),
+                )
                 for row in rows
             ],
         )
@@ -77,10 +81,11 @@ def _show_list(registry: Registry, kind: str | None, as_json: bool) -> None:
         )
 
 
-def _remark(row: Mapping[str, str]) -> str:
+def _remark(row: Mapping[str, str | None]) -> str:
     if row["status"] == "broken":
         return f"[broken: {row['reason']}]"
-    return row["summary"] if row["status"] == "ok" else f"[{row['status']}] {row['summary']}"
+    mark = "" if row["status"] == "ok" else f"[{row['status']}] "
+    return f"{mark}{row['summary']}"
 
 
 def _show_entry(registry: Registry, entry: Entry, as_json: bool) -> None:
@@ -104,6 +109,8 @@ def _show_entry(registry: Registry, entry: Entry, as_json: bool) -> None:
         )
     else:
         click.echo("no settings")
+    if "needs" in page or "paired_advantage" in page:
+        click.echo()
     for fact in ("needs", "paired_advantage"):
         if fact in page:
             click.echo(f"{fact}: {_plain(page[fact])}")

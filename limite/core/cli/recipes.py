@@ -8,11 +8,12 @@ from pathlib import Path
 
 import click
 
+from limite.core.cli.groups import SuggestingGroup
 from limite.core.cli.table import show_json, show_table
 from limite.core.errors import LimiteError, did_you_mean
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=SuggestingGroup, invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def recipes(context: click.Context, as_json: bool) -> None:

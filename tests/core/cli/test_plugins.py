@@ -1,0 +1,198 @@
+"""``limite plugins``: the list, the page of one component, and the laws."""
+
+from __future__ import annotations
+
+import json
+import sys
+from types import ModuleType
+from typing import Any, ClassVar
+
+import attrs
+import pytest
+
+from limite.core.hookspecs import Registrar
+from limite.core.registry import BrokenPlugin, Registry
+
+
+@attrs.frozen(kw_only=True)
+class Soft:
+    """A smooth gate.
+
+    What it does at length.
+    """
+
+    needs: ClassVar[frozenset[str]] = frozenset({"logp", "advantage"})
+    paired_advantage: ClassVar[dict[str, str]] = {"type": "group", "scale": "none"}
+    temperature: float = attrs.field(
+        default=1.0, metadata={"unit": "nats", "help": "width of the gate"}
+    )
+    names: list[str] = attrs.field(factory=list)
+    limit: int
+
+    def __call__(self, batch: Any, /) -> Any:
+        return batch
+
+
+@attrs.frozen(kw_only=True)
+class Bare:
+    """Nothing to set."""
+
+    def __call__(self, batch: Any, /) -> Any:
+        return batch
+
+
+@attrs.frozen(kw_only=True)
+class Rival(Bare):
+    """The same name as another."""
+
+
+@pytest.fixture
+def registry(monkeypatch: pytest.MonkeyPatch) -> Registry:
+    made = Registry()
+    for distribution, name, target in (
+        ("limite", "bare", Bare),
+        ("limite-a", "soft", Soft),
+        ("limite-b", "bare", Rival),
+    ):
+        registrar = Registrar()
+        registrar.objective(name, target)
+        if distribution == "limite-a":
+            registrar.lr_schedule("gone", "limite_nowhere:Gone")
+        made.add(registrar.registrations, distribution=distribution, version="1.5")
+    made.add_broken(
+        BrokenPlugin(plugin="bad", distribution="limite-bad", version="0.1", reason="no reason")
+    )
+    monkeypatch.setattr("limite.core.cli.plugins.load_registry", lambda: made)
+    return made
+
+
+def test_the_list_in_plain_lines(limite: Any, registry: Registry) -> None:
+    ended = limite("plugins")
+    assert ended.code == 0
+    assert ended.out.splitlines() == [
+        "KIND         NAME           DISTRIBUTION  VERSION  WHAT IT IS",
+        "objective    bare           limite        1.5      Nothing to set.",
+        "objective    limite-b/bare  limite-b      1.5      [shadowed] The same name as another.",
+        "objective    soft           limite-a      1.5      A smooth gate.",
+        "lr_schedule  gone           limite-a      1.5      "
+        "[broken: there is no module 'limite_nowhere']",
+        "broken: limite-bad 0.1 (bad): no reason",
+    ]
+
+
+def test_the_list_as_json(limite: Any, registry: Registry) -> None:
+    listed = json.loads(limite("plugins", "--json").out)
+    assert listed["broken"] == [
+        {"plugin": "bad", "distribution": "limite-bad", "version": "0.1", "reason": "no reason"}
+    ]
+    assert [row["status"] for row in listed["components"]] == ["ok", "shadowed", "ok", "broken"]
+    assert listed["components"][2] == {
+        "kind": "objective",
+        "name": "soft",
+        "qualified_name": "limite-a/soft",
+        "distribution": "limite-a",
+        "version": "1.5",
+        "summary": "A smooth gate.",
+        "status": "ok",
+        "reason": None,
+    }
+
+
+def test_one_kind(limite: Any, registry: Registry) -> None:
+    for spelling in ("lr_schedule", "lr-schedule", "lr-schedule/"):
+        listed = json.loads(limite("plugins", spelling, "--json").out)
+        assert [row["name"] for row in listed["components"]] == ["gone"]
+    ended = limite("plugins", "objectiv")
+    assert ended.code == 2
+    assert "did you mean 'objective'?" in ended.err
+
+
+def test_the_page_of_a_component(limite: Any, registry: Registry) -> None:
+    ended = limite("plugins", "objective/soft")
+    assert ended.code == 0
+    assert ended.out.splitlines() == [
+        "objective/soft  limite-a 1.5",
+        f"{__name__}:Soft",
+        "",
+        "A smooth gate.",
+        "",
+        "What it does at length.",
+        "",
+        "SETTING      TYPE       DEFAULT     UNIT  HELP",
+        "temperature  float      1.0         nats  width of the gate",
+        "names        list[str]  []",
+        "limit        int        (required)",
+        "",
+        "needs: advantage, logp",
+        'paired_advantage: {"type": "group", "scale": "none"}',
+    ]
+    assert "no settings" in limite("plugins", "objective/bare").out
+    assert "same name as another" in limite("plugins", "objective/limite-b/bare").out
+
+
+def test_the_page_as_json(limite: Any, registry: Registry) -> None:
+    page = json.loads(limite("plugins", "objective/soft", "--json").out)
+    assert page["needs"] == ["advantage", "logp"]
+    assert page["paired_advantage"] == {"type": "group", "scale": "none"}
+    assert page["fields"][0] == {
+        "name": "temperature",
+        "type": "float",
+        "default": "1.0",
+        "unit": "nats",
+        "help": "width of the gate",
+    }
+
+
+def test_the_page_of_what_is_not_there(limite: Any, registry: Registry) -> None:
+    ended = limite("plugins", "objective/sft")
+    assert (ended.code, ended.out) == (2, "")
+    assert "did you mean 'soft'?" in ended.err
+    assert "limite-bad is broken: no reason" in ended.err
+    assert "No module named 'limite_nowhere'" in limite("plugins", "lr-schedule/gone").err
+
+
+@pytest.fixture
+def laws(monkeypatch: pytest.MonkeyPatch) -> None:
+    def holds() -> None: ...
+
+    def fails() -> None:
+        error = AssertionError("the loss moved")
+        error.add_note("Falsifying example: tokens=3")
+        raise error
+
+    module = ModuleType("limite.plugins.conformance")
+    module.laws_for = lambda kind, component: (  # type: ignore[attr-defined]
+        {"finite": holds} if component is Bare else {"finite": holds, "adds_up": fails}
+    )
+    monkeypatch.setitem(sys.modules, "limite.plugins.conformance", module)
+
+
+@pytest.mark.usefixtures("registry", "laws")
+def test_laws_that_hold(limite: Any) -> None:
+    ended = limite("plugins", "--laws", "limite")
+    assert (ended.code, ended.out) == (0, "objective/bare  finite  ok\n")
+
+
+@pytest.mark.usefixtures("registry", "laws")
+def test_laws_that_fail_say_why(limite: Any) -> None:
+    ended = limite("plugins", "--laws", "Limite_A")
+    assert ended.code == 1
+    assert ended.out.splitlines() == [
+        "objective/soft  finite  ok",
+        "objective/soft  adds_up  failed: AssertionError: the loss moved",
+        "    Falsifying example: tokens=3",
+        "lr_schedule/gone  loads  failed: lr_schedule 'gone' of limite-a is broken: "
+        "ModuleNotFoundError: No module named 'limite_nowhere'",
+    ]
+    assert "2 of 3 laws failed" in ended.err
+    results = json.loads(limite("plugins", "--laws", "limite-a", "--json").out)
+    assert [result["ok"] for result in results] == [True, False, False]
+
+
+@pytest.mark.usefixtures("registry", "laws")
+def test_laws_of_what_is_not_there(limite: Any) -> None:
+    ended = limite("plugins", "--laws", "limte")
+    assert (ended.code, "did you mean 'limite'?" in ended.err) == (2, True)
+    ended = limite("plugins", "--laws", "limite-bad")
+    assert (ended.code, "is broken: no reason" in ended.err) == (1, True)
+    assert limite("plugins", "objective", "--laws", "limite").code == 2
