@@ -1,0 +1,84 @@
+"""Where a run computes, in which dtype, and how it is kept bit-for-bit repeatable."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+
+import torch
+import torch.utils.deterministic
+
+from limite.core.errors import LimiteError
+
+SMALL_PARAMETERS = 10_000_000
+
+
+def choose_device(name: str | None = None) -> torch.device:
+    """The device named, or else a GPU where there is one and the CPU where not.
+
+    One that is named and cannot be used is an error, never quietly another.
+    """
+    if name is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise LimiteError(f"device: {name!r} is no device; name 'cpu' or 'cuda'") from error
+    if device.type not in ("cpu", "cuda"):
+        raise LimiteError(f"device: limite runs on 'cpu' and 'cuda', not on {name!r}")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise LimiteError(f"device: {name!r} was asked for, and torch finds no such GPU here")
+    return device
+
+
+def default_dtype(device: torch.device) -> torch.dtype:
+    """The dtype of weights on ``device``: float32.
+
+    On a GPU weights in bfloat16 beside float32 masters are the goal; until the optimizers keep
+    masters, float32 is what is exact there too.
+    """
+    del device
+    return torch.float32
+
+
+def threads_for(parameters: int) -> int:
+    """How many CPU threads a model of that size is worth.
+
+    Below ten million parameters the handing out of work costs more than it saves.
+    """
+    if parameters < SMALL_PARAMETERS:
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextlib.contextmanager
+def deterministic(threads: int = 1) -> Iterator[None]:
+    """Within it torch gives the same bits every time; after it, everything is as it was.
+
+    ``threads`` is part of what repeats: sums over more threads round differently.
+    """
+    if threads < 1:
+        raise LimiteError(f"threads must be at least 1, got {threads}")
+    enabled = torch.are_deterministic_algorithms_enabled()
+    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+    before = torch.get_num_threads()
+    benchmark = torch.backends.cudnn.benchmark
+    fill = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
+    # cuBLAS repeats itself only with a workspace of fixed size, which it reads from here.
+    workspace = os.environ.get("CUBLAS_WORKSPACE_CONFIG")
+    try:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        torch.use_deterministic_algorithms(True)
+        torch.backends.cudnn.benchmark = False
+        # Poisoned memory is for tests; in a run it would write every new tensor twice.
+        torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+        torch.set_num_threads(threads)
+        yield
+    finally:
+        torch.set_num_threads(before)
+        torch.utils.deterministic.fill_uninitialized_memory = fill  # type: ignore[attr-defined]
+        torch.backends.cudnn.benchmark = benchmark
+        torch.use_deterministic_algorithms(enabled, warn_only=warn_only)
+        if workspace is None:
+            os.environ.pop("CUBLAS_WORKSPACE_CONFIG", None)

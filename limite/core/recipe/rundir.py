@@ -1,0 +1,279 @@
+"""The folder a run leaves, as one value: where everything is, who may write, what is finished.
+
+::
+
+    runs/violetto-1f3a/
+      recipe.toml  recipe.source.py  receipt.json  log.txt
+      stages/01-distill/
+        metrics.jsonl  health.jsonl  rollouts/000012.jsonl.zst  checkpoints/step-000100/
+        receipt.json                 written last: a stage that has one is finished
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import secrets
+import shutil
+import time
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+import tomli_w
+
+from limite.core.errors import LimiteError, did_you_mean
+from limite.core.jsonl import (
+    TEMPORARY,
+    DamagedFile,
+    append_text,
+    read_json,
+    read_jsonl,
+    storage_error,
+    sync_directory,
+    write_atomic,
+    write_json,
+    write_jsonl,
+)
+from limite.core.recipe.runlock import hold
+
+RECIPE, SOURCE, RECEIPT, LOG = "recipe.toml", "recipe.source", "receipt.json", "log.txt"
+STAGES, METRICS, HEALTH = "stages", "metrics.jsonl", "health.jsonl"
+ROLLOUTS, CHECKPOINTS = "rollouts", "checkpoints"
+_CREATING = ".creating-"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+@attrs.frozen
+class RunDirectory:
+    """One run on disk. ``stage_names`` are the stages of its recipe, in order."""
+
+    path: Path
+    stage_names: tuple[str, ...]
+
+    @classmethod
+    def create(
+        cls,
+        root: str | Path,
+        *,
+        recipe: Mapping[str, Any],
+        receipt: Mapping[str, Any],
+        name: str | None = None,
+        source_text: str | None = None,
+        source_suffix: str = ".py",
+    ) -> RunDirectory:
+        """Makes ``root/name``, or ``root/<recipe's name>-<hash>`` with ``-2``, ``-3``... if taken.
+
+        ``recipe`` is the resolved recipe as plain data; ``receipt`` holds its ``recipe_sha256``.
+        The folder appears whole, with both and the source in it, or not at all. A ``name`` that
+        is given and exists is an error: nothing is ever overwritten.
+        """
+        root = Path(root)
+        if name is not None and (not _NAME.fullmatch(name) or name.endswith(".")):
+            raise LimiteError(
+                f"--name: letters, digits, '.', '-' and '_', got {name!r}; "
+                "the folder it goes into is --out"
+            )
+        aside = root / f"{_CREATING}{secrets.token_hex(4)}"
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+            aside.mkdir()
+            try:
+                write_atomic(aside / RECIPE, tomli_w.dumps(_without_none(recipe)))
+                if source_text is not None:
+                    write_atomic(aside / f"{SOURCE}{source_suffix}", source_text)
+                write_json(aside / RECEIPT, receipt)
+                (aside / STAGES).mkdir()
+                path = _claim(aside, root, name, f"{recipe['name']}-{receipt['recipe_sha256'][:4]}")
+                sync_directory(root)
+            finally:
+                shutil.rmtree(aside, ignore_errors=True)
+        except OSError as error:
+            raise storage_error(error, root, "choose another disk with --out") from error
+        return cls(path, tuple(recipe["stages"]))
+
+    @classmethod
+    def open(cls, path: str | Path) -> RunDirectory:
+        """The run in the folder ``path``; a LimiteError offers the nearest run if it is none."""
+        path = Path(path)
+        if not path.exists():
+            raise LimiteError(f"{path}: no such run{_nearest(path)}")
+        if not (path / RECIPE).is_file() or not (path / RECEIPT).is_file():
+            outer = next((up for up in path.absolute().parents if (up / RECIPE).is_file()), None)
+            where = f"; it is a part of the run {outer.name!r}" if outer is not None else ""
+            raise LimiteError(
+                f"{path}: not the folder of a run: it lacks {RECIPE} or {RECEIPT}"
+                f"{where or _runs_inside(path)}"
+            )
+        stages = _read_toml(path / RECIPE).get("stages")
+        if not isinstance(stages, dict):
+            raise LimiteError(f"{path / RECIPE}: has no stages")
+        return cls(path, tuple(stages))
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """Within it this process alone writes the run; a LimiteError names who does if another.
+
+        What killed writes left behind is removed first.
+        """
+        with hold(self.path):
+            for leftover in self.path.rglob(f".*{TEMPORARY}*"):
+                leftover.unlink(missing_ok=True)
+            yield
+
+    # The run's own files
+
+    def recipe(self) -> dict[str, Any]:
+        """The resolved recipe as plain data."""
+        return _read_toml(self.path / RECIPE)
+
+    def receipt(self) -> dict[str, Any]:
+        """What ran: versions, hardware, seeds, hashes."""
+        return _object(self.path / RECEIPT)
+
+    def source(self) -> Path | None:
+        """The recipe as it was given, if it came from a file."""
+        return next(iter(sorted(self.path.glob(f"{SOURCE}.*"))), None)
+
+    def log(self, text: str) -> None:
+        """Adds lines to ``log.txt``, each with the time."""
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        lines = [f"{stamp} {line}".rstrip() for line in text.split("\n")]
+        append_text(self.path / LOG, "\n".join(lines) + "\n")
+
+    # Stages
+
+    def stage(self, name: str) -> Path:
+        """The folder of a stage, which may not exist yet: ``stages/01-distill``."""
+        if name not in self.stage_names:
+            near = did_you_mean(name, self.stage_names)
+            raise LimiteError(f"{self.path}: has no stage {name!r}{near}")
+        return self.path / STAGES / f"{self.stage_names.index(name) + 1:02d}-{name}"
+
+    def start_stage(self, name: str) -> Path:
+        """The folder of a stage, made if need be."""
+        folder = self.stage(name)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise storage_error(error, folder, "choose another disk with --out") from error
+        return folder
+
+    def rollout_file(self, name: str, step: int) -> Path:
+        """Where the responses of a step go; the folder around it is made."""
+        folder = self.start_stage(name) / ROLLOUTS
+        folder.mkdir(exist_ok=True)
+        return folder / f"{step:06d}.jsonl.zst"
+
+    def stage_receipt(self, name: str) -> dict[str, Any] | None:
+        """The receipt of a finished stage; None while it is not finished."""
+        place = self.stage(name) / RECEIPT
+        return _object(place) if place.exists() else None
+
+    def finish_stage(self, name: str, receipt: Mapping[str, Any]) -> None:
+        """Marks a stage finished. The receipt is the last thing it writes, whole or not at all."""
+        write_json(self.start_stage(name) / RECEIPT, receipt)
+
+    def truncate_after(self, name: str, step: int) -> int:
+        """Makes a stage's logs end with ``step``, so that going on repeats nothing.
+
+        Lines and rollouts of later steps go, and so does a line that was cut short. Returns how
+        many whole lines went.
+        """
+        folder = self.stage(name)
+        dropped = 0
+        for log in (METRICS, HEALTH):
+            if (folder / log).exists():
+                dropped += _keep_until(folder / log, step)
+        for place in sorted((folder / ROLLOUTS).glob("*.jsonl.zst")):
+            number = place.name.partition(".")[0]
+            if number.isdigit() and int(number) > step:
+                place.unlink()
+        return dropped
+
+
+def _claim(aside: Path, root: Path, name: str | None, wanted: str) -> Path:
+    """Renames ``aside`` to a name that is free: taking a name and filling it are one act."""
+    number = 1
+    while True:
+        path = root / (name or (wanted if number == 1 else f"{wanted}-{number}"))
+        try:
+            # An empty folder would let itself be replaced.
+            if not path.exists():
+                return aside.rename(path)
+        except OSError:
+            # Another process took the name in this moment.
+            if not path.exists():
+                raise
+        if name is not None:
+            raise LimiteError(
+                f"--name: {path} exists and is never overwritten; choose another name, "
+                f"or go on with it: limite resume {path}"
+            )
+        number += 1
+
+
+def _keep_until(log: Path, step: int) -> int:
+    kept = []
+    dropped = 0
+    damaged = False
+    try:
+        for record in read_jsonl(log):
+            number = record.get("step") if isinstance(record, dict) else None
+            if isinstance(number, int) and number > step:
+                dropped += 1
+            else:
+                kept.append(record)
+    except DamagedFile:
+        # Only what follows the last save can be damaged, and that is written again.
+        damaged = True
+    if dropped or damaged:
+        write_jsonl(log, kept, sort_keys=False)
+    return dropped
+
+
+def _without_none(value: Any) -> Any:
+    """TOML has no null: what is None is not written."""
+    if isinstance(value, Mapping):
+        return {key: _without_none(item) for key, item in value.items() if item is not None}
+    if isinstance(value, (list, tuple)):
+        return [_without_none(item) for item in value]
+    return value
+
+
+def _read_toml(place: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(place.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise storage_error(error, place) from error
+    except ValueError as error:
+        raise LimiteError(f"{place}: not TOML: {error}") from error
+
+
+def _object(place: Path) -> dict[str, Any]:
+    value = read_json(place)
+    if not isinstance(value, dict):
+        raise LimiteError(f"{place}: not a JSON object")
+    return value
+
+
+def _runs(folder: Path) -> list[str]:
+    if not folder.is_dir():
+        return []
+    return [entry.name for entry in folder.iterdir() if (entry / RECIPE).is_file()]
+
+
+def _nearest(path: Path) -> str:
+    for folder in (path.parent, Path("runs")):
+        near = did_you_mean(path.name, _runs(folder))
+        if near:
+            name = near.split("'")[1]
+            return f"; did you mean '{folder / name}'?"
+    return ""
+
+
+def _runs_inside(path: Path) -> str:
+    inside = sorted(_runs(path))
+    return f"; it holds the runs {', '.join(inside)}" if inside else ""
