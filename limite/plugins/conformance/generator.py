@@ -1,0 +1,134 @@
+"""Laws of problem generators: what training on their problems relies on."""
+
+from __future__ import annotations
+
+import functools
+import random
+from collections.abc import Callable
+
+import attrs
+from hypothesis import given
+from hypothesis import strategies as st
+
+from limite.core.kinds import Generator, Verifier
+from limite.core.types import Problem
+from limite.problems.verify.exact import Exact
+
+# Both ends are drawn often: sizes go wrong there.
+difficulties = st.sampled_from([0.0, 1.0]) | st.floats(0.0, 1.0)
+seeds = st.integers(0, 2**64 - 1)
+
+
+def generator_laws(
+    component: Generator, *, verifier: Verifier | None = None
+) -> dict[str, Callable[[], None]]:
+    """A test per law of generators, by name.
+
+    ``verifier`` judges answers and worked solutions; the built-in ``exact`` unless given.
+    """
+    judge: Verifier = Exact() if verifier is None else verifier
+    return {
+        law.__name__: functools.partial(_run, law, component, judge)
+        for law in (
+            same_stream_same_problem,
+            global_random_state_is_untouched,
+            the_gold_is_confirmed,
+            another_gold_is_refused,
+            solutions_verify,
+            another_answer_is_wrong,
+            the_text_is_finished,
+        )
+    }
+
+
+Law = Callable[[Generator, Verifier, int, float], None]
+
+
+def _run(law: Law, component: Generator, judge: Verifier) -> None:
+    @given(seed=seeds, difficulty=difficulties)
+    def check(seed: int, difficulty: float) -> None:
+        law(component, judge, seed, difficulty)
+
+    check()
+
+
+def _sample(component: Generator, seed: int, difficulty: float) -> Problem:
+    return component.sample(random.Random(seed), difficulty)
+
+
+def same_stream_same_problem(
+    component: Generator, _judge: Verifier, seed: int, difficulty: float
+) -> None:
+    first = _sample(component, seed, difficulty)
+    _sample(component, seed + 1, difficulty)  # nothing may be remembered from this
+    again = _sample(component, seed, difficulty)
+    assert again == first, f"the same stream gave {first.problem!r}, then {again.problem!r}"
+
+
+def global_random_state_is_untouched(
+    component: Generator, _judge: Verifier, seed: int, difficulty: float
+) -> None:
+    before = random.getstate()
+    problem = _sample(component, seed, difficulty)
+    component.check(problem)
+    assert random.getstate() == before, "the global random state was used"
+
+
+def the_gold_is_confirmed(
+    component: Generator, _judge: Verifier, seed: int, difficulty: float
+) -> None:
+    problem = _sample(component, seed, difficulty)
+    assert component.check(problem) is True, (
+        f"its own check refuses {problem.answer.value!r} for {problem.problem!r}"
+    )
+
+
+def another_gold_is_refused(
+    component: Generator, _judge: Verifier, seed: int, difficulty: float
+) -> None:
+    problem = _sample(component, seed, difficulty)
+    for value in perturbed(problem):
+        wrong = attrs.evolve(problem, answer=attrs.evolve(problem.answer, value=value))
+        assert component.check(wrong) is False, (
+            f"its own check accepts {value!r} for {problem.problem!r}"
+        )
+
+
+def solutions_verify(component: Generator, judge: Verifier, seed: int, difficulty: float) -> None:
+    problem = _sample(component, seed, difficulty)
+    for style, text in problem.solutions.items():
+        verdict = judge(problem.answer, text)
+        assert verdict.correct, (
+            f"the {style!r} solution {text!r} of {problem.problem!r} is {verdict.outcome}: "
+            f"{verdict.reason}"
+        )
+
+
+def another_answer_is_wrong(
+    component: Generator, judge: Verifier, seed: int, difficulty: float
+) -> None:
+    problem = _sample(component, seed, difficulty)
+    for value in perturbed(problem):
+        wrong = attrs.evolve(problem.answer, value=value)
+        for text in problem.solutions.values():
+            assert not judge(wrong, text).correct, f"{text!r} passes for the gold answer {value!r}"
+
+
+def the_text_is_finished(
+    component: Generator, _judge: Verifier, seed: int, difficulty: float
+) -> None:
+    problem = _sample(component, seed, difficulty)
+    for text in (problem.problem, problem.answer.value, *problem.solutions.values()):
+        assert text.strip(), "a text is empty"
+        for sign in ("{", "}", "None", "nan", "%d", "%s"):
+            assert sign not in text, f"{text!r} holds {sign!r}: a placeholder left unfilled?"
+    assert problem.problem == problem.problem.strip(), "space stands around the question"
+
+
+def perturbed(problem: Problem) -> list[str]:
+    """Golds that differ from the right one; none for answer types that are not numbers."""
+    value = problem.answer.value
+    if problem.answer.type != "integer":
+        return []
+    number = int(value)
+    return [str(number + 1), str(number - 1), f"{value}0" if number else "10", f"1{number % 10}1"]

@@ -1,0 +1,119 @@
+"""Laws of verifiers: a verifier is the reward, so its mistakes are what the policy learns."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import attrs
+from hypothesis import given
+from hypothesis import strategies as st
+
+from limite.core.kinds import Verifier
+from limite.core.types import Answer, Verdict
+
+integers = st.integers(-(10**40), 10**40)
+golds = integers.map(lambda number: Answer(type="integer", value=str(number)))
+# Half of the texts are made of the marks that answers are made of.
+texts = st.text(max_size=60) | st.text("0123456789+-*/#.,=()\\{}boxed $^_\u2212\n", max_size=60)
+
+
+def verifier_laws(component: Verifier) -> dict[str, Callable[[], None]]:
+    """A test per law of verifiers, by name.
+
+    How an answer is stated is asked of the verifier's own ``write(answer)`` where it has one; else
+    it is the marker ``#`` and the answer.
+    """
+    return {
+        law.__name__: functools.partial(law, component)
+        for law in (
+            its_own_gold_is_right,
+            another_value_is_wrong,
+            containing_the_gold_is_not_enough,
+            any_text_gets_a_verdict,
+            an_unreadable_gold_pays_nothing,
+            the_same_text_gets_the_same_verdict,
+            long_texts_get_a_verdict,
+        )
+    }
+
+
+def write(component: Verifier, answer: Answer) -> str:
+    """A response that states ``answer``."""
+    writer = getattr(component, "write", None)
+    return str(writer(answer)) if callable(writer) else f"#{answer.value}"
+
+
+def its_own_gold_is_right(component: Verifier) -> None:
+    @given(gold=golds)
+    def check(gold: Answer) -> None:
+        verdict = component(gold, write(component, gold))
+        assert verdict.outcome == "right", f"{gold.value} is {verdict.outcome}: {verdict.reason}"
+
+    check()
+
+
+def another_value_is_wrong(component: Verifier) -> None:
+    @given(gold=golds, change=integers.filter(bool))
+    def check(gold: Answer, change: int) -> None:
+        other = attrs.evolve(gold, value=str(int(gold.value) + change))
+        assert not component(gold, write(component, other)).correct, (
+            f"{other.value} passes for {gold.value}"
+        )
+
+    check()
+
+
+def containing_the_gold_is_not_enough(component: Verifier) -> None:
+    @given(gold=golds, digit=st.sampled_from("123456789"))
+    def check(gold: Answer, digit: str) -> None:
+        for value in (f"{gold.value}{digit}", f"{digit}{gold.value.lstrip('-')}"):
+            given_answer = attrs.evolve(gold, value=value)
+            verdict = component(gold, write(component, given_answer))
+            assert not verdict.correct or int(value) == int(gold.value), (
+                f"{value} passes for {gold.value}"
+            )
+
+    check()
+
+
+def any_text_gets_a_verdict(component: Verifier) -> None:
+    @given(gold=golds, text=texts)
+    def check(gold: Answer, text: str) -> None:
+        _is_verdict(component(gold, text))
+        _is_verdict(component(gold, write(component, gold) + text))
+
+    check()
+
+
+def an_unreadable_gold_pays_nothing(component: Verifier) -> None:
+    @given(kind=st.sampled_from(["integer", "rational", "no-such-type"]), value=texts)
+    def check(kind: str, value: str) -> None:
+        gold = Answer(type=kind, value=f"?{value}")
+        verdict = component(gold, write(component, gold))
+        _is_verdict(verdict)
+        assert not verdict.correct, f"the gold {gold.value!r} is no {kind}, and still passes"
+
+    check()
+
+
+def the_same_text_gets_the_same_verdict(component: Verifier) -> None:
+    @given(gold=golds, text=texts)
+    def check(gold: Answer, text: str) -> None:
+        assert component(gold, text) == component(gold, text)
+
+    check()
+
+
+def long_texts_get_a_verdict(component: Verifier) -> None:
+    gold = Answer(type="integer", value="42")
+    stated = write(component, gold)
+    for text in (stated * 20_000, "9" * 1_000_000, f"{stated}{'0' * 1_000_000}", "(" * 100_000):
+        verdict = component(gold, text)
+        _is_verdict(verdict)
+        assert not verdict.correct, f"{text[:20]!r}... passes for 42"
+
+
+def _is_verdict(verdict: object) -> None:
+    assert isinstance(verdict, Verdict), f"{verdict!r} is not a Verdict"
+    assert verdict.outcome in ("right", "wrong", "unreadable", "timed-out"), verdict.outcome
