@@ -168,12 +168,16 @@ class LoggerRun(Protocol):
 
 @attrs.frozen(kw_only=True)
 class LoggerContext:
-    """What a logger may know of the stage it serves."""
+    """What a logger may know of the stage it serves.
+
+    ``live`` says that ``echo`` ends at a terminal, where a line that moves is welcome.
+    """
 
     stage: str
     directory: Path
     total_steps: int
     echo: Callable[[str], None]
+    live: bool = False
 
 
 @runtime_checkable

@@ -30,3 +30,6 @@ def limite_register(registry: Registrar) -> None:
         "warmup-stable-decay", f"{schedules}.warmup_stable_decay:WarmupStableDecay"
     )
     registry.lr_schedule("cosine", f"{schedules}.cosine:Cosine")
+
+    registry.logger("console", "limite.plugins.loggers.console:Console")
+    registry.logger("jsonl", "limite.plugins.loggers.jsonl:JSONL")
