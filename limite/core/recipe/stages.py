@@ -5,6 +5,7 @@ A component field takes a component or the name of one; after resolving it is al
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import attrs
@@ -49,6 +50,7 @@ class Stage:
 
     runner: ClassVar[str]
     trains: ClassVar[bool] = False
+    kinds: ClassVar[Mapping[str, type[Stage]]] = {}
     start: str | None = None
     seed: int | None = None
 
@@ -140,3 +142,5 @@ class Eval(Stage):
 
 
 STAGE_KINDS: dict[str, type[Stage]] = {"sft": SFT, "rl": RL, "eval": Eval}
+
+Stage.kinds = STAGE_KINDS  # what `type` says in settings files, and the class it stands for

@@ -1,0 +1,376 @@
+"""Settings as plain data: attrs values to tables and back, strictly, with every mistake at once.
+
+Plain data is what TOML can hold: tables, arrays, strings, numbers and booleans. Nothing is
+converted silently; the one exception is an int where a float is wanted. A component is its name,
+or a table with ``type``; a field that is None is not written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeVar, cast, get_args, get_origin
+
+import attrs
+import cattrs
+from cattrs.errors import BaseValidationError, StructureHandlerNotFoundError
+
+from limite.core.config_faults import Fault, Faults, Key, Place, dotted, gathered
+from limite.core.config_fields import (
+    Table,
+    allows_non_finite,
+    checked,
+    field_types,
+    raw_default,
+    sketch,
+    tags_of,
+)
+from limite.core.config_leaves import STRICT_LEAVES, describe
+from limite.core.config_types import (
+    arms_of,
+    component_kind,
+    is_array,
+    is_attrs,
+    is_literal,
+    is_mapping,
+    is_path,
+    is_union,
+)
+from limite.core.errors import LimiteError, Mistake, SettingsError, did_you_mean
+
+T = TypeVar("T")
+Locate = Callable[[tuple[Key, ...]], Place]
+
+
+class Entry(Protocol):
+    """What settings need of a registered component."""
+
+    def load(self) -> type: ...
+
+
+class Components(Protocol):
+    """What settings need of the registry."""
+
+    def get(self, kind: str, name: str, /) -> Entry: ...
+
+    def names(self, kind: str, /) -> Iterable[str]: ...
+
+    def name_of(self, cls: type, /) -> str: ...
+
+
+def structure(
+    data: Any, cls: type[T], registry: Components, *, locate: Locate | None = None
+) -> T:
+    """The value of ``cls`` that ``data`` says, names of components resolved.
+
+    ``data`` is plain data, or a value whose fields are to be checked and resolved. A SettingsError
+    lists every mistake; ``locate`` tells the file and line of a path.
+    """
+    try:
+        return read(data, cls, registry)
+    except Faults as found:
+        raise SettingsError(mistakes(found.faults, locate or (lambda _path: Place()))) from None
+
+
+def read(data: Any, cls: type[T], registry: Components) -> T:
+    """Like ``structure``, but what is wrong is raised as Faults, whose paths are still tuples."""
+    return cast(T, converter(registry).structure(data, cls))
+
+
+def resolve(value: T, registry: Components) -> T:
+    """The same settings with every component that is given by name built."""
+    return structure(value, type(value), registry)
+
+
+def unstructure(value: Any, registry: Components) -> Any:
+    """Plain data with every field written, which ``structure`` reads back to an equal value."""
+    if attrs.has(type(value)):
+        return _table(value, registry)
+    if isinstance(value, Mapping):
+        return {key: unstructure(item, registry) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [unstructure(item, registry) for item in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted(unstructure(item, registry) for item in value)
+    if isinstance(value, Path):
+        return str(value)
+    return value
+
+
+def _table(value: Any, registry: Components) -> dict[str, Any]:
+    cls = type(value)
+    name = type_name(cls, registry)
+    table: dict[str, Any] = {} if name is None else {"type": name}
+    for field in attrs.fields(cls):
+        if not field.init:
+            continue
+        item = getattr(value, field.name)
+        if item is not None:
+            table[str(field.alias)] = unstructure(item, registry)
+        elif field.default is not None:
+            raise LimiteError(
+                f"{cls.__name__}.{field.name} is None but defaults to something else, and settings"
+                " files cannot say None; let an optional field default to None"
+            )
+    return table
+
+
+def type_name(cls: type, registry: Components) -> str | None:
+    """What ``type`` says of a class in plain data; None for plain settings."""
+    tags = tags_of(cls)
+    if tags is not None:
+        return next((tag for tag, tagged in tags.items() if tagged is cls), None)
+    try:
+        return registry.name_of(cls)
+    except LimiteError:
+        return None
+
+
+def mistakes(faults: Iterable[Fault], locate: Locate) -> list[Mistake]:
+    """Faults with their places, in the order of the lines.
+
+    What is written once and used in several stages is wrong once: it is told for the first.
+    """
+    found: dict[tuple[Any, ...], Mistake] = {}
+    for fault in faults:
+        place = locate(fault.path)
+        where = fault.path if place.line is None else fault.path[-1:]
+        mistake = Mistake(fault.message, dotted(fault.path), place.file, place.line)
+        found.setdefault((place, where, fault.message), mistake)
+    return sorted(found.values(), key=lambda mistake: (mistake.file or "", mistake.line or 0))
+
+
+def converter(registry: Components) -> cattrs.Converter:
+    """The cattrs converter behind ``structure``: it raises Faults, all of a value's at once."""
+    made = cattrs.Converter(forbid_extra_keys=True)
+    for leaf, hook in STRICT_LEAVES.items():
+        made.register_structure_hook(leaf, hook)
+
+    def read_value(value: Any, expected: Any) -> Any:
+        """One value below another; what cattrs itself refuses becomes a fault as well."""
+        try:
+            return made.structure(value, expected)
+        except (BaseValidationError, ValueError, TypeError) as error:
+            raise Faults([Fault((), _reason(error))]) from None
+        except StructureHandlerNotFoundError:
+            raise LimiteError(f"settings cannot hold a field of type {expected}") from None
+
+    def read_attrs(data: Any, cls: Any) -> Any:
+        tags = vars(cls).get("kinds")
+        if tags is not None:
+            cls, data = _tagged(data, cls, tags)
+        return _structure_attrs(data, cls, read_value)
+
+    def read_component(data: Any, expected: Any) -> Any:
+        if data is None and type(None) in arms_of(expected):
+            return None
+        kind = component_kind(expected)
+        assert kind is not None
+        cls, settings = _component(data, kind, registry)
+        return _structure_attrs(settings, cls, read_value)
+
+    made.register_structure_hook_func(is_attrs, read_attrs)
+    made.register_structure_hook_func(is_literal, _structure_literal)
+    made.register_structure_hook_func(is_path, _structure_path)
+    made.register_structure_hook_func(is_mapping, lambda data, t: _structure_mapping(data, t, read_value))
+    made.register_structure_hook_func(is_array, lambda data, t: _structure_array(data, t, read_value))
+    made.register_structure_hook_func(is_union, lambda data, t: _structure_union(data, t, read_value))
+    made.register_structure_hook_func(lambda t: component_kind(t) is not None, read_component)
+    return made
+
+
+def _structure_attrs(data: Any, cls: Any, read: Callable[[Any, Any], Any]) -> Any:
+    """Every field read and every validator run, so that one mistake does not hide another."""
+    table = sketch(data)
+    if table is None or (table.origin is not None and not issubclass(table.origin, cls)):
+        raise Faults([Fault((), f"expected {_named(cls)}, got {describe(data)}")])
+    types = field_types(cls)
+    fields = {str(field.alias): field for field in attrs.fields(cls) if field.init}
+    faults: list[Fault] = []
+    meant: set[str] = set()
+    for key in table:
+        if key not in fields:
+            near = did_you_mean(str(key), fields)
+            meant.update(alias for alias in fields if near.endswith(f"{alias!r}?"))
+            faults.append(Fault((key,), "unknown key" + near))
+    values: dict[str, Any] = {}
+    partial = object.__new__(cls)
+    for alias, field in fields.items():
+        given = alias in table
+        if not given and field.default is attrs.NOTHING:
+            if alias not in meant:
+                faults.append(Fault((alias,), "missing"))
+            continue
+        raw = table[alias] if given else raw_default(field, partial)
+        if allows_non_finite(field) and isinstance(raw, float):
+            value = raw
+        else:
+            with gathered(faults, alias) as step:
+                value = read(raw, types[field.name])
+            if step.failed:
+                continue
+        values[alias] = value
+        object.__setattr__(partial, field.name, value)
+    for field in fields.values():
+        if field.alias in values and field.converter is None:
+            message = checked(partial, field, values[str(field.alias)], incomplete=bool(faults))
+            if message:
+                faults.append(Fault((str(field.alias),), message))
+    if faults:
+        raise Faults(faults)
+    try:
+        return cls(**values)
+    except (ValueError, TypeError, LimiteError) as error:
+        raise Faults([Fault((), _reason(error))]) from None
+
+
+def _tagged(data: Any, base: type, tags: Mapping[str, type]) -> tuple[type, Any]:
+    """The class that ``type`` picks of a closed set, and the settings without it."""
+    table = sketch(data)
+    if table is None:
+        raise Faults([Fault((), f"expected {_named(base)}, got {describe(data)}")])
+    if table.origin is not None:
+        if table.origin not in tags.values():
+            raise Faults([Fault((), f"expected {_named(base)}, got {describe(data)}")])
+        return table.origin, table
+    known = ", ".join(repr(tag) for tag in tags)
+    if "type" not in table:
+        raise Faults([Fault(("type",), f"missing; one of {known}")])
+    tag = table["type"]
+    if not isinstance(tag, str) or tag not in tags:
+        near = did_you_mean(tag, tags) if isinstance(tag, str) else ""
+        raise Faults([Fault(("type",), f"must be one of {known}, got {tag!r}{near}")])
+    return tags[tag], Table({key: item for key, item in table.items() if key != "type"})
+
+
+def _component(data: Any, kind: str, registry: Components) -> tuple[type, Table]:
+    """The class of a component and its settings, from a name, a table or an instance."""
+    if isinstance(data, str):
+        return component_class(kind, data, registry), Table({})
+    table = sketch(data)
+    article = "an" if kind[0] in "aeiou" else "a"
+    if table is None:
+        message = f"expected {article} {kind} (a name, or a table with 'type'), got "
+        raise Faults([Fault((), message + describe(data))])
+    if table.origin is not None:
+        name = type_name(table.origin, registry)
+        if name is None:
+            message = f"{table.origin.__name__} is not registered as {article} {kind} by any plugin"
+            raise Faults([Fault((), message)])
+        if component_class(kind, name, registry) is not table.origin:
+            raise Faults([Fault((), f"expected {article} {kind}, got {describe(data)}")])
+        return table.origin, table
+    if "type" not in table:
+        raise Faults([Fault((), f"{article} {kind} needs a 'type'" + _choice(kind, registry))])
+    if not isinstance(table["type"], str):
+        raise Faults([Fault(("type",), f"expected str, got {describe(table['type'])}")])
+    try:
+        cls = component_class(kind, table["type"], registry)
+    except Faults as found:
+        raise Faults(fault.under("type") for fault in found.faults) from None
+    return cls, Table({key: item for key, item in table.items() if key != "type"})
+
+
+def component_class(kind: str, name: str, registry: Components) -> type:
+    """The class registered under ``name``; Faults with the nearest right word when there is none."""
+    try:
+        return registry.get(kind, name).load()
+    except LimiteError as error:
+        raise Faults([Fault((), str(error))]) from None
+
+
+def _choice(kind: str, registry: Components) -> str:
+    names = ", ".join(repr(name) for name in sorted(registry.names(kind)))
+    return f"; one of {names}" if names else ""
+
+
+def _named(cls: type) -> str:
+    return f"a table ({cls.__name__})"
+
+
+def _reason(error: Exception) -> str:
+    return str(error.args[0]) if error.args else str(error)
+
+
+def _structure_union(data: Any, expected: Any, read: Callable[[Any, Any], Any]) -> Any:
+    """``T | None``, or a choice that the kind of the value alone decides."""
+    arms = arms_of(expected)
+    if data is None and type(None) in arms:
+        return None
+    arms = [arm for arm in arms if arm is not type(None)]
+    if len(arms) == 1:
+        return read(data, arms[0])
+    if isinstance(data, (Mapping, list, tuple)) or attrs.has(type(data)):
+        shaped = [arm for arm in arms if arm not in STRICT_LEAVES]
+        origin = sketch(data)
+        exact = [arm for arm in shaped if origin is not None and arm is origin.origin]
+        if exact or len(shaped) == 1:
+            return read(data, (exact or shaped)[0])
+    faults: list[Fault] = []
+    exact_leaf = [arm for arm in arms if arm is type(data)]
+    for arm in exact_leaf or arms:
+        with gathered(faults) as step:
+            return read(data, arm)
+        assert step.failed
+    names = " or ".join(
+        "str" if arm is str else getattr(arm, "__name__", str(arm)) for arm in arms
+    )
+    raise Faults([Fault((), f"expected {names}, got {describe(data)}")])
+
+
+def _structure_mapping(data: Any, expected: Any, read: Callable[[Any, Any], Any]) -> Any:
+    if not isinstance(data, Mapping):
+        raise Faults([Fault((), f"expected a table, got {describe(data)}")])
+    arguments = get_args(expected)
+    item_type = arguments[1] if arguments else Any
+    faults: list[Fault] = []
+    values: dict[str, Any] = {}
+    for key, item in data.items():
+        if not isinstance(key, str):
+            faults.append(Fault((str(key),), f"keys are strings, got {describe(key)}"))
+            continue
+        with gathered(faults, key):
+            values[key] = read(item, item_type)
+    if faults:
+        raise Faults(faults)
+    return values
+
+
+def _structure_array(data: Any, expected: Any, read: Callable[[Any, Any], Any]) -> Any:
+    if not isinstance(data, (list, tuple, set, frozenset)):
+        raise Faults([Fault((), f"expected an array, got {describe(data)}")])
+    origin = get_origin(expected) or expected
+    arguments = get_args(expected)
+    items = sorted(data) if isinstance(data, (set, frozenset)) else list(data)
+    fixed = origin is tuple and arguments and arguments[-1] is not Ellipsis
+    if fixed and len(items) != len(arguments):
+        message = f"expected an array of {len(arguments)} values, got {len(items)}"
+        raise Faults([Fault((), message)])
+    types = arguments if fixed else (arguments[0] if arguments else Any,) * len(items)
+    faults: list[Fault] = []
+    values: list[Any] = []
+    for index, (item, item_type) in enumerate(zip(items, types, strict=True)):
+        with gathered(faults, index):
+            values.append(read(item, item_type))
+    if faults:
+        raise Faults(faults)
+    if origin in (set, frozenset):
+        return frozenset(values)
+    return values if origin is list else tuple(values)
+
+
+def _structure_literal(data: Any, expected: Any) -> Any:
+    choices = get_args(expected)
+    for choice in choices:
+        if type(choice) is type(data) and choice == data:
+            return choice
+    known = ", ".join(repr(choice) for choice in choices)
+    words = [choice for choice in choices if isinstance(choice, str)]
+    near = did_you_mean(data, words) if isinstance(data, str) else ""
+    raise Faults([Fault((), f"must be one of {known}, got {data!r}{near}")])
+
+
+def _structure_path(data: Any, _expected: Any) -> Path:
+    if not isinstance(data, (str, Path)):
+        raise Faults([Fault((), f"expected a path, got {describe(data)}")])
+    return Path(data)

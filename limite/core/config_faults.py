@@ -1,0 +1,67 @@
+"""Faults found while settings are read: collected with their paths, told all at once."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+import attrs
+
+Key = str | int
+
+
+@attrs.frozen
+class Place:
+    """Where a setting stands: a file (or a command-line option) and a line from 1, if known."""
+
+    file: str | None = None
+    line: int | None = None
+
+
+@attrs.frozen
+class Fault:
+    """What is wrong with one setting, the path seen from the value that is being read."""
+
+    path: tuple[Key, ...]
+    message: str
+
+    def under(self, *keys: Key) -> Fault:
+        return Fault((*keys, *self.path), self.message)
+
+
+class Faults(Exception):
+    """Everything wrong with one value."""
+
+    def __init__(self, faults: Iterable[Fault]) -> None:
+        self.faults: Sequence[Fault] = tuple(faults)
+        super().__init__("; ".join(fault.message for fault in self.faults))
+
+
+@attrs.define
+class Step:
+    failed: bool = False
+
+
+@contextmanager
+def gathered(faults: list[Fault], *keys: Key) -> Iterator[Step]:
+    """Adds what is raised inside to ``faults``, under ``keys``, and goes on."""
+    step = Step()
+    try:
+        yield step
+    except Faults as found:
+        step.failed = True
+        faults.extend(fault.under(*keys) for fault in found.faults)
+
+
+def dotted(path: Sequence[Key]) -> str:
+    """``stages.rl.optimizer.lr``, ``loggers[0]``; keys that TOML would quote are quoted."""
+    text = ""
+    for key in path:
+        if isinstance(key, int):
+            text += f"[{key}]"
+            continue
+        bare = re.fullmatch(r"[A-Za-z0-9_-]+", key) is not None
+        text += ("." if text else "") + (key if bare else json.dumps(key, ensure_ascii=False))
+    return text

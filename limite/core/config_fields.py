@@ -1,0 +1,106 @@
+"""The fields of settings classes: their types, defaults and validators."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+import typing
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from limite.core.errors import LimiteError
+
+
+class Table(dict[str, Any]):
+    """Plain settings; ``origin`` is the class they came from when they were a value already."""
+
+    origin: type | None
+
+    def __init__(self, items: Mapping[str, Any], origin: type | None = None) -> None:
+        super().__init__(items)
+        self.origin = origin
+
+
+def sketch(data: Any) -> Table | None:
+    """Data as a table: a mapping as it is, a settings value by its fields, else None."""
+    if isinstance(data, Table):
+        return data
+    if isinstance(data, Mapping):
+        return Table(data)
+    if attrs.has(type(data)):
+        fields = [field for field in attrs.fields(type(data)) if field.init]
+        return Table({str(f.alias): getattr(data, f.name) for f in fields}, type(data))
+    return None
+
+
+def tags_of(cls: type) -> Mapping[str, type] | None:
+    """The closed set a class belongs to: what ``kinds`` says on its base (``Stage.kinds``)."""
+    for base in cls.__mro__:
+        kinds = vars(base).get("kinds")
+        if isinstance(kinds, Mapping):
+            return kinds
+    return None
+
+
+def field_types(cls: type) -> dict[str, Any]:
+    """The annotation of every field as a type."""
+    try:
+        hints = typing.get_type_hints(cls)
+    except NameError as error:
+        raise LimiteError(
+            f"the settings of {cls.__module__}.{cls.__qualname__} cannot be read: {error};"
+            " import the types of its fields at run time, not under TYPE_CHECKING"
+        ) from None
+    return {field.name: hints.get(field.name, Any) for field in attrs.fields(cls)}
+
+
+def raw_default(field: attrs.Attribute[Any], partial: Any) -> Any:
+    """The default of a field; a factory is called."""
+    default = field.default
+    if isinstance(default, attrs.Factory):  # type: ignore[arg-type]
+        return default.factory(partial) if default.takes_self else default.factory()
+    return default
+
+
+def allows_non_finite(field: attrs.Attribute[Any]) -> bool:
+    """Whether infinity means something here: its default is infinite, or ``finite`` is False."""
+    default = field.default
+    infinite = isinstance(default, float) and not math.isfinite(default)
+    return infinite or field.metadata.get("finite") is False
+
+
+def checked(
+    partial: Any, field: attrs.Attribute[Any], value: Any, *, incomplete: bool
+) -> str | None:
+    """What the validator of a field says against ``value``, or None.
+
+    ``partial`` has the fields that could be read. A validator that compares with one that could
+    not be is left for the next time: the other mistake comes first.
+    """
+    if field.validator is None:
+        return None
+    try:
+        field.validator(partial, field, value)
+    except (ValueError, TypeError, LimiteError) as error:
+        return _plain(str(error.args[0]) if error.args else str(error), field.name)
+    except AttributeError:
+        if not incomplete:
+            raise
+    return None
+
+
+def _plain(message: str, name: str) -> str:
+    """A validator's sentence without the name, which the path says already."""
+    quoted = re.escape(name)
+    told = re.fullmatch(rf"'{quoted}' must be ([<>]=? \S+): (.*)", message, flags=re.DOTALL)
+    if told:
+        return f"must be {told[1]}, got {told[2]}"
+    return re.sub(rf"^'{quoted}' (?=must|needs)", "", message)
+
+
+def summary(cls: type) -> str:
+    """The first line of a class's docstring."""
+    return (inspect.getdoc(cls) or "").split("\n", 1)[0]
