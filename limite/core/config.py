@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar, cast, get_args, get_origin
+from typing import Any, Protocol, TypeVar
 
 import attrs
 import cattrs
@@ -26,16 +26,8 @@ from limite.core.config_fields import (
     tags_of,
 )
 from limite.core.config_leaves import STRICT_LEAVES, describe
-from limite.core.config_types import (
-    arms_of,
-    component_kind,
-    is_array,
-    is_attrs,
-    is_literal,
-    is_mapping,
-    is_path,
-    is_union,
-)
+from limite.core.config_shapes import Read, register_shapes
+from limite.core.config_types import arms_of, component_kind, is_attrs
 from limite.core.errors import LimiteError, Mistake, SettingsError, did_you_mean
 
 T = TypeVar("T")
@@ -58,9 +50,7 @@ class Components(Protocol):
     def name_of(self, cls: type, /) -> str: ...
 
 
-def structure(
-    data: Any, cls: type[T], registry: Components, *, locate: Locate | None = None
-) -> T:
+def structure(data: Any, cls: type[T], registry: Components, *, locate: Locate | None = None) -> T:
     """The value of ``cls`` that ``data`` says, names of components resolved.
 
     ``data`` is plain data, or a value whose fields are to be checked and resolved. A SettingsError
@@ -74,7 +64,7 @@ def structure(
 
 def read(data: Any, cls: type[T], registry: Components) -> T:
     """Like ``structure``, but what is wrong is raised as Faults, whose paths are still tuples."""
-    return cast(T, converter(registry).structure(data, cls))
+    return converter(registry).structure(data, cls)
 
 
 def resolve(value: T, registry: Components) -> T:
@@ -170,16 +160,12 @@ def converter(registry: Components) -> cattrs.Converter:
         return _structure_attrs(settings, cls, read_value)
 
     made.register_structure_hook_func(is_attrs, read_attrs)
-    made.register_structure_hook_func(is_literal, _structure_literal)
-    made.register_structure_hook_func(is_path, _structure_path)
-    made.register_structure_hook_func(is_mapping, lambda data, t: _structure_mapping(data, t, read_value))
-    made.register_structure_hook_func(is_array, lambda data, t: _structure_array(data, t, read_value))
-    made.register_structure_hook_func(is_union, lambda data, t: _structure_union(data, t, read_value))
+    register_shapes(made, read_value)
     made.register_structure_hook_func(lambda t: component_kind(t) is not None, read_component)
     return made
 
 
-def _structure_attrs(data: Any, cls: Any, read: Callable[[Any, Any], Any]) -> Any:
+def _structure_attrs(data: Any, cls: Any, read: Read) -> Any:
     """Every field read and every validator run, so that one mistake does not hide another."""
     table = sketch(data)
     if table is None or (table.origin is not None and not issubclass(table.origin, cls)):
@@ -272,7 +258,7 @@ def _component(data: Any, kind: str, registry: Components) -> tuple[type, Table]
 
 
 def component_class(kind: str, name: str, registry: Components) -> type:
-    """The class registered under ``name``; Faults with the nearest right word when there is none."""
+    """The class registered under ``name``; Faults name the nearest right word."""
     try:
         return registry.get(kind, name).load()
     except LimiteError as error:
@@ -290,87 +276,3 @@ def _named(cls: type) -> str:
 
 def _reason(error: Exception) -> str:
     return str(error.args[0]) if error.args else str(error)
-
-
-def _structure_union(data: Any, expected: Any, read: Callable[[Any, Any], Any]) -> Any:
-    """``T | None``, or a choice that the kind of the value alone decides."""
-    arms = arms_of(expected)
-    if data is None and type(None) in arms:
-        return None
-    arms = [arm for arm in arms if arm is not type(None)]
-    if len(arms) == 1:
-        return read(data, arms[0])
-    if isinstance(data, (Mapping, list, tuple)) or attrs.has(type(data)):
-        shaped = [arm for arm in arms if arm not in STRICT_LEAVES]
-        origin = sketch(data)
-        exact = [arm for arm in shaped if origin is not None and arm is origin.origin]
-        if exact or len(shaped) == 1:
-            return read(data, (exact or shaped)[0])
-    faults: list[Fault] = []
-    exact_leaf = [arm for arm in arms if arm is type(data)]
-    for arm in exact_leaf or arms:
-        with gathered(faults) as step:
-            return read(data, arm)
-        assert step.failed
-    names = " or ".join(
-        "str" if arm is str else getattr(arm, "__name__", str(arm)) for arm in arms
-    )
-    raise Faults([Fault((), f"expected {names}, got {describe(data)}")])
-
-
-def _structure_mapping(data: Any, expected: Any, read: Callable[[Any, Any], Any]) -> Any:
-    if not isinstance(data, Mapping):
-        raise Faults([Fault((), f"expected a table, got {describe(data)}")])
-    arguments = get_args(expected)
-    item_type = arguments[1] if arguments else Any
-    faults: list[Fault] = []
-    values: dict[str, Any] = {}
-    for key, item in data.items():
-        if not isinstance(key, str):
-            faults.append(Fault((str(key),), f"keys are strings, got {describe(key)}"))
-            continue
-        with gathered(faults, key):
-            values[key] = read(item, item_type)
-    if faults:
-        raise Faults(faults)
-    return values
-
-
-def _structure_array(data: Any, expected: Any, read: Callable[[Any, Any], Any]) -> Any:
-    if not isinstance(data, (list, tuple, set, frozenset)):
-        raise Faults([Fault((), f"expected an array, got {describe(data)}")])
-    origin = get_origin(expected) or expected
-    arguments = get_args(expected)
-    items = sorted(data) if isinstance(data, (set, frozenset)) else list(data)
-    fixed = origin is tuple and arguments and arguments[-1] is not Ellipsis
-    if fixed and len(items) != len(arguments):
-        message = f"expected an array of {len(arguments)} values, got {len(items)}"
-        raise Faults([Fault((), message)])
-    types = arguments if fixed else (arguments[0] if arguments else Any,) * len(items)
-    faults: list[Fault] = []
-    values: list[Any] = []
-    for index, (item, item_type) in enumerate(zip(items, types, strict=True)):
-        with gathered(faults, index):
-            values.append(read(item, item_type))
-    if faults:
-        raise Faults(faults)
-    if origin in (set, frozenset):
-        return frozenset(values)
-    return values if origin is list else tuple(values)
-
-
-def _structure_literal(data: Any, expected: Any) -> Any:
-    choices = get_args(expected)
-    for choice in choices:
-        if type(choice) is type(data) and choice == data:
-            return choice
-    known = ", ".join(repr(choice) for choice in choices)
-    words = [choice for choice in choices if isinstance(choice, str)]
-    near = did_you_mean(data, words) if isinstance(data, str) else ""
-    raise Faults([Fault((), f"must be one of {known}, got {data!r}{near}")])
-
-
-def _structure_path(data: Any, _expected: Any) -> Path:
-    if not isinstance(data, (str, Path)):
-        raise Faults([Fault((), f"expected a path, got {describe(data)}")])
-    return Path(data)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import re
 import typing
@@ -59,7 +58,7 @@ def field_types(cls: type) -> dict[str, Any]:
 
 def raw_default(field: attrs.Attribute[Any], partial: Any) -> Any:
     """The default of a field; a factory is called."""
-    default = field.default
+    default: Any = field.default
     if isinstance(default, attrs.Factory):  # type: ignore[arg-type]
         return default.factory(partial) if default.takes_self else default.factory()
     return default
@@ -99,8 +98,3 @@ def _plain(message: str, name: str) -> str:
     if told:
         return f"must be {told[1]}, got {told[2]}"
     return re.sub(rf"^'{quoted}' (?=must|needs)", "", message)
-
-
-def summary(cls: type) -> str:
-    """The first line of a class's docstring."""
-    return (inspect.getdoc(cls) or "").split("\n", 1)[0]

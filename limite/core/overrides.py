@@ -89,9 +89,7 @@ def apply_overrides(
     return data, refused
 
 
-def _put(
-    value: Any, expected: Any, keys: tuple[Key, ...], new: Any, registry: Components
-) -> Any:
+def _put(value: Any, expected: Any, keys: tuple[Key, ...], new: Any, registry: Components) -> Any:
     """``value`` with ``new`` at ``keys``; unchanged when a mistake of its own is in the way."""
     if not keys:
         return new
@@ -109,9 +107,7 @@ def _put(
     raise Faults([Fault(keys[:1], "there are no settings below this one")])
 
 
-def _below(
-    value: Any, expected: Any, keys: tuple[Key, ...], new: Any, registry: Components
-) -> Any:
+def _below(value: Any, expected: Any, keys: tuple[Key, ...], new: Any, registry: Components) -> Any:
     try:
         return _put(value, expected, keys[1:], new, registry)
     except Faults as found:

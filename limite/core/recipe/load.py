@@ -12,7 +12,7 @@ import attrs
 
 from limite.core import config
 from limite.core.config import Components, Locate
-from limite.core.config_faults import Fault, Faults, Key, Place
+from limite.core.config_faults import Fault, Faults, Key, Place, dotted
 from limite.core.config_locate import TomlLines
 from limite.core.discover import load_registry
 from limite.core.errors import LimiteError, Mistake, SettingsError, did_you_mean
@@ -65,22 +65,19 @@ def load_recipe(
     except Faults as found:
         faults += found.faults
     before = _faults_of(given, registry) if sets and faults else ()
+    fresh = {fault.path for fault in faults if fault not in before}
 
-    def locate(at: Sequence[Key], *, new: bool = False) -> Place:
-        override = culprit(at, sets, new=new)
+    def locate(at: tuple[Key, ...]) -> Place:
+        override = culprit(at, sets, new=at in fresh)
         return in_file(at) if override is None else Place(override.place)
 
-    mistakes = config.mistakes(faults, lambda at: locate(at)) if not sets else []
-    if sets:
-        fresh = [fault for fault in faults if fault not in before]
-        stale = [fault for fault in faults if fault in before]
-        mistakes = config.mistakes(stale, lambda at: locate(at))
-        mistakes += config.mistakes(fresh, lambda at: locate(at, new=True))
+    mistakes = config.mistakes(faults, locate)
     for override, fault in refused:
-        mistakes += config.mistakes([fault], lambda _at, place=override.place: Place(place))
+        mistakes.append(Mistake(fault.message, dotted(fault.path), override.place))
     mistakes += [*strays, *unreadable]
     if mistakes or recipe is None:
-        raise SettingsError(mistakes)
+        in_file_first = sorted(mistakes, key=lambda m: (m.file or "--set").startswith("--set"))
+        raise SettingsError(in_file_first)
     return LoadedRecipe(
         recipe=recipe,
         data=cast(dict[str, Any], config.unstructure(recipe, registry)),

@@ -68,15 +68,16 @@ class Recorder:
     """Remembers every settings value that a recipe and its own modules make."""
 
     def __init__(self) -> None:
-        self.files: set[str] = set()
+        self.files: dict[str, str] = {}
         self.slips: list[Slip] = []
         self._births: dict[int, Birth] = {}
         self._sites: list[tuple[str, ast.Call]] = []
+        self._active: list[tuple[int, dict[str, Any]]] = []
 
-    def compile(self, text: str | bytes, file: str) -> types.CodeType:
-        """The code of a file whose calls are watched."""
-        self.files.add(file)
-        tree = _Rewrite(file, self._sites).visit(ast.parse(text, file))
+    def compile(self, text: str | bytes, file: str, shown: str) -> types.CodeType:
+        """The code of a file whose calls are watched; errors name it ``shown``."""
+        self.files[file] = shown
+        tree = _Rewrite(shown, self._sites).visit(ast.parse(text, file))
         return compile(ast.fix_missing_locations(tree), file, "exec", dont_inherit=True)
 
     def install(self, namespace: dict[str, Any]) -> None:
@@ -93,7 +94,11 @@ class Recorder:
             return self._evolve(site, args[0], kwargs)
         if is_settings(function):
             return self._make(site, function, args, kwargs)
-        return function(*args, **kwargs)
+        self._active.append((site, kwargs))
+        try:
+            return function(*args, **kwargs)
+        finally:
+            self._active.pop()
 
     def _make(self, site: int, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         file, node = self._sites[site]
@@ -109,7 +114,7 @@ class Recorder:
         origins = {
             alias: Origin(file, _positional(node, index)) for index, alias in enumerate(given)
         }
-        unknown = self._take(cls, kwargs, given, origins, (file, node))
+        unknown = self._take(cls, kwargs, given, origins, site)
         missing = {
             alias: Slip(cls, alias, "missing", place)
             for alias, field in fields.items()
@@ -124,12 +129,10 @@ class Recorder:
         file, node = self._sites[site]
         cls = type(source)
         earlier = self.birth(source)
-        values = {
-            alias: getattr(source, field.name) for alias, field in _init_fields(cls).items()
-        }
+        values = {alias: getattr(source, field.name) for alias, field in _init_fields(cls).items()}
         origins = dict(earlier.given) if earlier else {}
         inherited = dict(earlier.unknown) if earlier else {}
-        unknown = self._take(cls, changes, values, origins, (file, node))
+        unknown = self._take(cls, changes, values, origins, site)
         missing = dict(earlier.missing) if earlier else {}
         missing = {alias: slip for alias, slip in missing.items() if values[alias] is MISSING}
         place = Place(file, node.lineno)
@@ -141,13 +144,13 @@ class Recorder:
         keywords: dict[str, Any],
         values: dict[str, Any],
         origins: dict[str, Origin],
-        site: tuple[str, ast.Call],
+        site: int,
     ) -> dict[str, tuple[Slip, Any]]:
         """Known keywords go into ``values``; the others are returned."""
         fields = _init_fields(cls)
         unknown: dict[str, tuple[Slip, Any]] = {}
         for key, value in keywords.items():
-            origin = _keyword(*site, key)
+            origin = self._keyword(site, key, value)
             if key in fields:
                 values[key] = value
                 origins[key] = origin
@@ -157,6 +160,18 @@ class Recorder:
                 unknown[key] = (slip, value)
                 self.slips.append(slip)
         return unknown
+
+    def _keyword(self, site: int, name: str, value: Any) -> Origin:
+        """Where a keyword was written: here, or in the call that handed it on by ``**``."""
+        handed_on = [outer for outer, kwargs in self._active if kwargs.get(name, self) is value]
+        for number in (site, *reversed(handed_on)):
+            file, node = self._sites[number]
+            for keyword in node.keywords:
+                if keyword.arg == name:
+                    return Origin(file, keyword)
+        file, node = self._sites[site]
+        unpacked = [keyword for keyword in node.keywords if keyword.arg is None]
+        return Origin(file, unpacked[0] if unpacked else node)
 
     def _born(
         self,
@@ -203,17 +218,6 @@ def _positional(node: ast.Call, index: int) -> ast.AST:
     if any(isinstance(argument, ast.Starred) for argument in arguments[: index + 1]):
         return node
     return arguments[index]
-
-
-def _keyword(file: str, node: ast.Call, name: str) -> Origin:
-    """The origin of a keyword: its value, else the ``**`` it came in by, else the call."""
-    for keyword in node.keywords:
-        if keyword.arg == name:
-            return Origin(file, keyword)
-    for keyword in node.keywords:
-        if keyword.arg is None:
-            return Origin(file, keyword)
-    return Origin(file, node)
 
 
 class _Rewrite(ast.NodeTransformer):

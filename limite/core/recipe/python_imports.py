@@ -33,7 +33,8 @@ def own_imports(folder: Path, recorder: Recorder) -> Iterator[None]:
 
 class _Finder(importlib.abc.MetaPathFinder):
     def __init__(self, folder: Path, recorder: Recorder) -> None:
-        self._folder = folder
+        self._folder = folder.resolve()
+        self._shown = folder
         self._recorder = recorder
         self.found: set[str] = set()
 
@@ -52,20 +53,25 @@ class _Finder(importlib.abc.MetaPathFinder):
             if installed is not None and installed.origin is not None:
                 return None
         elif isinstance(spec.loader, importlib.machinery.SourceFileLoader):
-            spec.loader = _Loader(name, spec.origin, self._recorder)
+            spec.loader = _Loader(name, spec.origin, self._show(spec.origin), self._recorder)
         self.found.add(name)
         return spec
+
+    def _show(self, file: str) -> str:
+        """A file as errors name it: the way the recipe itself was named."""
+        return str(self._shown / Path(file).relative_to(self._folder))
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
     """Compiles a module with its calls watched, and keeps no byte code of that."""
 
-    def __init__(self, name: str, path: str, recorder: Recorder) -> None:
+    def __init__(self, name: str, path: str, shown: str, recorder: Recorder) -> None:
         super().__init__(name, path)
+        self._shown = shown
         self._recorder = recorder
 
     def get_code(self, fullname: str) -> types.CodeType:
-        return self._recorder.compile(self.get_data(self.path), self.path)
+        return self._recorder.compile(self.get_data(self.path), self.path, self._shown)
 
     def exec_module(self, module: ModuleType) -> None:
         self._recorder.install(module.__dict__)

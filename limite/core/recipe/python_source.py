@@ -49,9 +49,9 @@ def run_python(text: str, path: Path, expected: type) -> PythonSource:
     module.__file__ = str(path.resolve())
     recorder.install(module.__dict__)
     sys.modules[MODULE] = module  # where annotations of classes made in the file are looked up
-    with own_imports(path.resolve().parent, recorder), attrs.validators.disabled():
+    with own_imports(path.parent, recorder), attrs.validators.disabled():
         try:
-            exec(recorder.compile(text, str(path)), module.__dict__)
+            exec(recorder.compile(text, module.__file__, str(path)), module.__dict__)
         except (Exception, SystemExit) as error:
             # A recipe is a program of the user's and may fail in any way at all.
             wrong = [_stray(slip) for slip in recorder.slips]
@@ -167,7 +167,8 @@ def _failure(
     """An exception of the recipe's, with the line of the recipe that it came from."""
     if isinstance(error, SyntaxError):
         message = f"{type(error).__name__}: {error.msg}"
-        return Mistake(message, file=error.filename or str(path), line=error.lineno)
+        file = recorder.files.get(error.filename or "", error.filename or str(path))
+        return Mistake(message, file=file, line=error.lineno)
     message = str(error) if isinstance(error, LimiteError) else f"{type(error).__name__}: {error}"
     if isinstance(error, NameError) and error.name:
         message += did_you_mean(error.name, [*names, *dir(builtins)])
@@ -177,7 +178,7 @@ def _failure(
             message += did_you_mean(wanted, dir(sys.modules[error.name]))
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if frame.filename in recorder.files:
-            return Mistake(message, file=frame.filename, line=frame.lineno)
+            return Mistake(message, file=recorder.files[frame.filename], line=frame.lineno)
     return Mistake(message, file=str(path))
 
 
