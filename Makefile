@@ -1,0 +1,7 @@
+.PHONY: test lint types smoke ci
+
+test: ; pytest
+lint: ; ruff check . && ruff format --check . && lint-imports
+types: ; mypy
+smoke: ; limite run recipes/smoke.toml
+ci: ; .ci/run
