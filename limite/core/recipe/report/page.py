@@ -1,0 +1,448 @@
+"""The page: the run's claims first, then what backs them, then everything needed to repeat it.
+
+One file that asks for nothing: no script, no font, no image from elsewhere. A content policy in
+its head forbids them, whatever text a problem or a response may hold.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
+from typing import Any
+
+from limite.core.recipe.report import charts, curves, samples, summary, words
+from limite.core.recipe.report.read import Run, StageRun
+from limite.core.recipe.report.summary import Evaluation, Gate
+from limite.core.recipe.report.words import escape
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+KINDS = {"sft": "supervised", "rl": "reinforcement", "eval": "evaluation"}
+
+
+def render(run: Run) -> str:
+    """The whole page as text."""
+    found = summary.evaluations(run)
+    table = summary.gates(run)
+    with charts.drawing():
+        sections = [
+            ("stages", "Stages", _stages(run, found, table)),
+            ("accuracy", "Held-out accuracy", _accuracy(found)),
+            *((f"stage-{s.number}", s.name, _curves(s)) for s in run.stages),
+            ("families", "Accuracy by family", _families(run, found)),
+            ("gates", "Health gates", _gates(table)),
+            ("samples", "Sample responses", _samples(run)),
+            ("recipe", "Recipe", _recipe(run)),
+            ("receipt", "Receipt", _receipt(run)),
+        ]
+    shown = [section for section in sections if section[2]]
+    links = "".join(f'<li><a href="#{slug}">{escape(name)}</a></li>' for slug, name, _ in shown)
+    body = "".join(f'<section id="{slug}">{text}</section>' for slug, _, text in shown)
+    style = (resources.files("limite.core.recipe.report") / "page.css").read_text("utf-8")
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        '<link rel="icon" href="data:,">\n'
+        f"<title>{escape(run.name)} · limite report</title>\n"
+        f"<style>\n{style}</style>\n</head>\n<body>\n"
+        f'<header><div class="wrap">{_header(run, found, table)}'
+        f'<nav aria-label="Sections"><ul>{links}</ul></nav></div></header>\n'
+        f'<main class="wrap">{body}</main>\n'
+        '<footer class="wrap">Written by limite from the files of the run folder. '
+        "Nothing on this page is loaded from elsewhere.</footer>\n</body>\n</html>\n"
+    )
+
+
+def _header(run: Run, found: Sequence[Evaluation], table: Sequence[Gate]) -> str:
+    sentence, claim = summary.headline(run, found)
+    state = summary.state_of(run)
+    scope = "Single run. "
+    if any(evaluation.interval or evaluation.comparison for evaluation in found):
+        scope = f"Single run. The interval {summary.SCOPE}."
+    times = [t for s in run.stages if (t := summary.stage_time(s)) is not None]
+    tokens = [t for s in run.stages if (t := summary.stage_tokens(s)) is not None]
+    facts = [
+        ("Stages done", f"{sum(s.status in summary.DONE for s in run.stages)} of {len(run.stages)}"),
+        ("Time in stages", words.duration(sum(times)) if times else "–"),
+        ("Tokens", words.count(sum(tokens)) if tokens else "–"),
+        ("Execution gates", _gate_count(table)),
+    ]
+    seed = run.recipe.get("seed")
+    if seed is not None:
+        facts.append(("Seed", str(seed)))
+    rows = "".join(f"<div><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>" for k, v in facts)
+    notes = ""
+    if run.notes:
+        items = "".join(f"<li>{escape(note)}</li>" for note in run.notes)
+        notes = f'<div class="state" role="note">Files that could not be used whole:<ul>{items}</ul></div>'
+    return (
+        f'<p class="over">limite report</p><h1>{escape(run.name)}</h1>'
+        f'<p class="headline {claim}">{escape(sentence)}</p>'
+        f'<p class="scope">{escape(scope.strip())}</p>'
+        + (f'<p class="state" role="note">{escape(state)}</p>' if state else "")
+        + notes
+        + f'<dl class="facts-row">{rows}</dl>'
+    )
+
+
+def _gate_count(table: Sequence[Gate]) -> str:
+    if not table:
+        return "none measured"
+    failed = sum(gate.failed > 0 for gate in table)
+    return f"{failed} of {len(table)} failed" if failed else f"all {len(table)} passed"
+
+
+def _stages(run: Run, found: Sequence[Evaluation], table: Sequence[Gate]) -> str:
+    if not run.stages:
+        return ""
+    by_stage = {evaluation.stage: evaluation for evaluation in found}
+    rows = []
+    for stage in run.stages:
+        verdict, tone = summary.stage_verdict(stage, by_stage, table)
+        planned = words.finite(stage.settings.get("steps"))
+        steps = words.count(stage.steps)
+        if planned is not None and stage.steps is not None and stage.steps < planned:
+            steps = f"{steps} of {words.count(planned)}"
+        rows.append(
+            [
+                _cell(stage.number, "n"),
+                _cell(stage.name, "", head=True),
+                _cell(KINDS.get(stage.kind, stage.kind or "–")),
+                _cell(stage.status, "" if stage.status in summary.DONE else "bad"),
+                _cell(steps, "n"),
+                _cell(words.duration(summary.stage_time(stage)), "n"),
+                _cell(words.count(summary.stage_tokens(stage)), "n"),
+                _cell(verdict, f"w {tone}"),
+            ]
+        )
+    columns = ("#n", "Stage", "Kind", "Status", "Steps:n", "Time:n", "Tokens:n", "Verdict")
+    return "<h2>Stages</h2>" + _table("Stages of the run, in order", columns, rows)
+
+
+def _accuracy(found: Sequence[Evaluation]) -> str:
+    if not found:
+        return ""
+    compared = [e for e in found if e.comparison is not None]
+    level = f"{100 * found[-1].confidence:g}%"
+    rows = []
+    for evaluation in found:
+        pair = evaluation.comparison
+        total = (
+            f"{words.count(evaluation.correct)} / {words.count(evaluation.total)}"
+            if evaluation.correct is not None and evaluation.total is not None
+            else "–"
+        )
+        tone = {"improved": "good", "regressed": "bad"}.get(pair.wording if pair else "", "")
+        rows.append(
+            [
+                _cell(evaluation.stage, "", head=True),
+                _cell(total, "n"),
+                _cell(words.percent(evaluation.score), "n"),
+                _cell(words.percent_interval(evaluation.interval), "n"),
+                _cell(pair.against if pair else "–"),
+                _cell(words.points(pair.difference) if pair else "–", "n"),
+                _cell(words.points_interval(pair.interval) if pair else "–", "n"),
+                _cell(pair.wording if pair else "–", tone),
+            ]
+        )
+    columns = (
+        "Evaluation",
+        "Right:n",
+        "Accuracy:n",
+        f"{level} interval:n",
+        "Against",
+        "Points:n",
+        f"{level} paired interval:n",
+        "Wording",
+    )
+    figures = [
+        _figure(
+            curves.Panel(
+                title="Accuracy",
+                note=f"Share right on held-out problems, with {level} intervals.",
+                svg=_interval_chart(
+                    "accuracy-chart",
+                    "Held-out accuracy",
+                    [(e.stage, e.score, e.interval, "one") for e in found],
+                    zero=False,
+                ),
+            )
+        )
+    ]
+    if compared:
+        pairs = [(e.stage, e.comparison) for e in compared if e.comparison is not None]
+        figures.append(
+            _figure(
+                curves.Panel(
+                    title="Paired differences",
+                    note=f"Percentage points on the same problems, with {level} intervals. "
+                    "Only one that leaves out 0 is a difference.",
+                    svg=_interval_chart(
+                        "difference-chart",
+                        "Paired differences in points",
+                        [
+                            (f"{stage} − {pair.against}", pair.difference, pair.interval, "two")
+                            for stage, pair in pairs
+                        ],
+                        zero=True,
+                    ),
+                )
+            )
+        )
+    note = f"{_protocol(found[-1])}. Every interval {summary.SCOPE}. Single run."
+    if len(compared) > 1:
+        note += f" {len(compared)} comparisons; the intervals are not adjusted for their number."
+    return (
+        f'<h2>Held-out accuracy</h2><p class="note">{escape(note)}</p>'
+        + _table("Held-out accuracy of each evaluation", columns, rows)
+        + f'<div class="pair">{"".join(figures)}</div>'
+    )
+
+
+def _protocol(evaluation: Evaluation) -> str:
+    if evaluation.problems is None:
+        return "Problems the run never trained on"
+    text = f"{words.plural(evaluation.problems, 'problem')} the run never trained on"
+    if evaluation.samples is not None:
+        text += f", {words.plural(evaluation.samples, 'sample')} each"
+    return text
+
+
+def _interval_chart(
+    slug: str,
+    title: str,
+    rows: Sequence[tuple[str, float, tuple[float, float] | None, str]],
+    *,
+    zero: bool,
+) -> str:
+    form = words.points if zero else words.percent
+    both = words.points_interval if zero else words.percent_interval
+    longest = max(len(row[0]) for row in rows)
+    return charts.svg(
+        lambda axes, palette: charts.intervals(axes, palette, rows, zero=zero, text=form),
+        slug=slug,
+        title=title,
+        description=" ".join(f"{n}: {form(v)}, interval {both(i)}." for n, v, i, _ in rows),
+        height=44 + 46 * len(rows),
+        left=min(160, 14 + 6 * longest),
+        right=22,
+        bottom=26,
+    )
+
+
+def _curves(stage: StageRun) -> str:
+    if not stage.metrics:
+        return ""
+    panels, others = curves.stage_panels(stage)
+    if not panels and not others:
+        return ""
+    kind = KINDS.get(stage.kind, stage.kind)
+    text = f"<h2>{escape(stage.name)} <small>{escape(kind)} · {_progress(stage)}</small></h2>"
+    if stage.kind == "rl":
+        text += (
+            '<p class="note">Measured while training, on training problems. Ratios are taken '
+            "before the first update of a batch. These curves tell of execution; ability is told "
+            "by held-out accuracy alone.</p>"
+        )
+    text += _grid(panels)
+    if others:
+        text += (
+            f"<details><summary>Other numbers of this stage <small>{len(others)}</small></summary>"
+            f"{_grid(others)}</details>"
+        )
+    return text
+
+
+def _progress(stage: StageRun) -> str:
+    steps = words.plural(len(stage.metrics), "step")
+    updates = stage.metrics[-1].get("updates/applied", stage.metrics[-1].get("updates"))
+    applied = words.finite(updates)
+    return f"{steps}, {words.count(applied)} applied updates" if applied is not None else steps
+
+
+def _families(run: Run, found: Sequence[Evaluation]) -> str:
+    text = ""
+    with_arms = [e for e in found if e.by_arm]
+    if with_arms:
+        arms = sorted({arm for e in with_arms for arm in e.by_arm}, key=curves.natural)[:60]
+        rows = [(arm, [e.by_arm.get(arm) for e in with_arms]) for arm in arms]
+        colors = charts.series_colors(len(with_arms))
+        svg = charts.svg(
+            lambda axes, palette: charts.dumbbells(axes, palette, rows, len(with_arms)),
+            slug="arms-chart",
+            title="Held-out accuracy by family and level",
+            description=" ".join(
+                f"{arm}: " + ", ".join(words.percent(value) for value in values) + "."
+                for arm, values in rows
+            ),
+            height=40 + 23 * len(rows),
+            left=min(150, 14 + 6 * max(len(arm) for arm in arms)),
+            right=20,
+            bottom=26,
+        )
+        panel = curves.Panel(
+            title="Held-out accuracy by family and level",
+            note="Few problems stand behind each row, so no interval and no claim is given here.",
+            svg=svg,
+            legend=[
+                (e.stage, colors[i], f"marker{i % 4}") for i, e in enumerate(with_arms)
+            ],
+        )
+        cells = [
+            [_cell(arm, "", head=True), *(_cell(words.percent(v), "n") for v in values)]
+            for arm, values in rows
+        ]
+        columns = ("Family and level", *(f"{e.stage}:n" for e in with_arms))
+        numbers = _table("Held-out accuracy by family and level", columns, cells)
+        text += f'<div class="pair">{_figure(panel)}<div>{numbers}</div></div>'
+    for stage in run.stages:
+        panels = curves.arm_curves(stage)
+        if panels:
+            text += (
+                f"<h3>{escape(stage.name)}: sampled accuracy while training</h3>"
+                '<p class="note">Training problems, as the curriculum chose them.</p>'
+                + _grid(panels)
+            )
+    return f"<h2>Accuracy by family</h2>{text}" if text else ""
+
+
+def _gates(table: Sequence[Gate]) -> str:
+    if not table:
+        return ""
+    rows = []
+    for gate in table:
+        verdict = gate.verdict
+        if gate.first_failed_step is not None:
+            verdict += f", first at step {words.number(gate.first_failed_step)}"
+        mark = "✗ " if gate.failed else "✓ "
+        rows.append(
+            [
+                _cell(gate.gate, "mono", head=True),
+                _cell(gate.stage),
+                _cell(words.count(gate.measured), "n"),
+                _cell(words.number(gate.lowest), "n"),
+                _cell(words.number(gate.highest), "n"),
+                _cell(gate.limit, "n"),
+                _cell(mark + verdict, "bad" if gate.failed else ""),
+            ]
+        )
+    columns = ("Gate", "Stage", "Measured:n", "Lowest:n", "Highest:n", "Limit:n", "Verdict")
+    return (
+        "<h2>Health gates <small>execution, not capability</small></h2>"
+        '<p class="note">A gate says whether training ran soundly. Passing all of them is no sign '
+        "that the model got better.</p>"
+        + _table("Health gates with their figures, limits and verdicts", columns, rows)
+    )
+
+
+def _samples(run: Run) -> str:
+    text = ""
+    for stage in run.stages:
+        found = samples.batches(stage)
+        if found:
+            text += f"<h3>{escape(stage.name)}</h3>{samples.render(found)}"
+    if not text:
+        return ""
+    return (
+        '<h2>Sample responses</h2><p class="note">The first right and the first wrong ones in the '
+        "order of the rollout file, one to a problem; none is picked for its looks.</p>" + text
+    )
+
+
+def _recipe(run: Run) -> str:
+    if not run.recipe_text:
+        return ""
+    lines = words.plural(run.recipe_text.count("\n"), "line")
+    return (
+        "<h2>Recipe</h2><details><summary>Every setting, resolved "
+        f"<small>recipe.toml, {lines}</small></summary>"
+        f'<pre tabindex="0">{escape(run.recipe_text)}</pre></details>'
+    )
+
+
+def _receipt(run: Run) -> str:
+    if not run.receipt:
+        return ""
+    rows = "".join(
+        f'<dt>{escape(name)}</dt><dd class="mono">{escape(words.shorten(value, 400)[0])}</dd>'
+        for name, value in _flat(run.receipt)
+    )
+    whole = json.dumps(run.receipt, indent=2, ensure_ascii=False)
+    return (
+        '<h2>Receipt</h2><p class="note">What ran: versions, seeds, hashes.</p>'
+        f'<div class="box"><dl class="receipt">{rows}</dl></div>'
+        "<details><summary>The whole receipt <small>receipt.json</small></summary>"
+        f'<pre tabindex="0">{escape(whole)}</pre></details>'
+    )
+
+
+def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, str]]:
+    """Scalars of a receipt by dotted name; long lists stay in the whole receipt."""
+    for name, item in value.items():
+        if isinstance(item, Mapping):
+            yield from _flat(item, f"{prefix}{name}.")
+        elif isinstance(item, list):
+            if item and len(item) <= 8 and all(isinstance(part, str | int | float) for part in item):
+                yield f"{prefix}{name}", ", ".join(str(part) for part in item)
+        elif item is not None and item != "":
+            yield f"{prefix}{name}", str(item).lower() if isinstance(item, bool) else str(item)
+
+
+def _grid(panels: Sequence[curves.Panel]) -> str:
+    return f'<div class="charts">{"".join(_figure(panel) for panel in panels)}</div>'
+
+
+def _figure(panel: curves.Panel) -> str:
+    legend = "".join(
+        f"<li>{_swatch(color, dash)}{escape(name)}</li>" for name, color, dash in panel.legend
+    )
+    return (
+        f"<figure><figcaption><h4>{escape(panel.title)}</h4>"
+        + (f"<p>{escape(panel.note)}</p>" if panel.note else "")
+        + (f'<ul class="legend">{legend}</ul>' if legend else "")
+        + f"</figcaption>{panel.svg}</figure>"
+    )
+
+
+_MARKS = (
+    '<circle cx="11" cy="5" r="3.4" style="stroke:var(--{0});stroke-width:1.6;fill:var(--paper)"/>',
+    '<rect x="7.5" y="1.5" width="7" height="7" style="fill:var(--{0})"/>',
+    '<path d="M7 8.5h8L11 1z" style="fill:var(--{0})"/>',
+    '<path d="M11 0.5l4.5 4.5-4.5 4.5-4.5-4.5z" style="fill:var(--{0})"/>',
+)
+
+
+def _swatch(color: str, dash: str) -> str:
+    if dash.startswith("marker"):
+        inside = _MARKS[int(dash[-1])].format(color)
+    else:
+        pattern = charts.DASHES.get(dash, "2 2")
+        inside = (
+            f'<path d="M0 5h22" style="stroke:var(--{color});stroke-width:2.2;'
+            f'stroke-dasharray:{pattern or "none"}"/>'
+        )
+    return f'<svg viewBox="0 0 22 10" aria-hidden="true">{inside}</svg>'
+
+
+def _cell(value: Any, classes: str = "", *, head: bool = False) -> str:
+    tag, scope = ("th", ' scope="row"') if head else ("td", "")
+    wear = f' class="{html.escape(classes.strip())}"' if classes.strip() else ""
+    return f"<{tag}{scope}{wear}>{escape(value)}</{tag}>"
+
+
+def _table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in a box of its own, so that a narrow screen scrolls it and not the page."""
+    heads = ""
+    for column in columns:
+        right = column.endswith(":n") or column == "#n"
+        name = "#" if column == "#n" else column.removesuffix(":n")
+        heads += f'<th scope="col"{" class=n" if right else ""}>{escape(name)}</th>'
+    body = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
+    return (
+        f'<div class="box scroll" tabindex="0" role="region" aria-label="{escape(caption)}">'
+        f"<table><caption>{escape(caption)}</caption><thead><tr>{heads}</tr></thead>"
+        f"<tbody>{body}</tbody></table></div>"
+    )

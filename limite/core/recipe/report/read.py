@@ -1,0 +1,247 @@
+"""A run folder as plain data, whatever state the run left it in.
+
+A run may have been stopped, killed in the middle of a line, or never have reached a stage. What is
+missing is simply absent here; what cannot be read is listed in ``Run.notes`` and stops nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from limite.core import jsonl
+from limite.core.errors import LimiteError, did_you_mean
+from limite.core.recipe.report.words import as_number
+
+_MOST_LINES = 1_000_000  # of one file: a guard of memory, far above any run's steps
+
+
+@attrs.frozen(kw_only=True)
+class StageRun:
+    """What one stage left, or an empty record of a stage that was not reached."""
+
+    name: str
+    number: int
+    kind: str
+    settings: Mapping[str, Any]
+    begun: bool
+    receipt: Mapping[str, Any] = attrs.field(factory=dict)
+    metrics: Sequence[Mapping[str, Any]] = ()
+    health: Sequence[Mapping[str, Any]] = ()
+    results: Mapping[str, Any] | None = None
+    rollout_files: Sequence[Path] = ()
+
+    @property
+    def status(self) -> str:
+        """``done``, ``stopped``, ``failed``, ... as its receipt says, else what its files say."""
+        said = self.receipt.get("status")
+        if isinstance(said, str) and said:
+            return said
+        if not self.begun:
+            return "not reached"
+        return "done" if self.results else "unfinished"
+
+    @property
+    def steps(self) -> int | None:
+        """Steps done."""
+        said = as_number(self.receipt.get("steps"))
+        if said is not None and math.isfinite(said):
+            return int(said)
+        return int(self.step_axis()[-1]) if self.metrics else None
+
+    def step_axis(self) -> list[float]:
+        """The step of each line of ``metrics``."""
+        return [as_number(line.get("step")) or 0.0 for line in self.metrics]
+
+    def column(self, name: str) -> list[float]:
+        """One number per line of ``metrics``; what is absent is ``nan``."""
+        numbers = (as_number(line.get(name)) for line in self.metrics)
+        return [math.nan if number is None else number for number in numbers]
+
+    def has(self, name: str) -> bool:
+        """Whether any line carries a number of this name."""
+        return any(as_number(line.get(name)) is not None for line in self.metrics)
+
+    def not_finite(self, name: str) -> list[float]:
+        """The steps at which ``name`` was written but was not a finite number."""
+        found = []
+        for line in self.metrics:
+            value = as_number(line.get(name))
+            if value is not None and not math.isfinite(value):
+                found.append(as_number(line.get("step")) or 0.0)
+        return found
+
+
+@attrs.frozen(kw_only=True)
+class Run:
+    """A whole run folder."""
+
+    name: str
+    path: Path
+    recipe_text: str
+    recipe: Mapping[str, Any]
+    receipt: Mapping[str, Any]
+    stages: Sequence[StageRun]
+    notes: Sequence[str]
+
+
+def read_run(path: Path | str) -> Run:
+    """Everything the report needs from the run folder ``path``."""
+    folder = Path(path)
+    if not folder.is_dir():
+        near = [p.name for p in folder.parent.iterdir()] if folder.parent.is_dir() else []
+        raise LimiteError(f"there is no run folder {str(path)!r}{did_you_mean(folder.name, near)}")
+    if not any((folder / name).exists() for name in ("recipe.toml", "receipt.json", "stages")):
+        raise LimiteError(
+            f"{str(path)!r} is not a run folder: "
+            "it has neither recipe.toml nor receipt.json nor stages"
+        )
+    notes: list[str] = []
+    recipe_text, recipe = _read_recipe(folder, notes)
+    return Run(
+        name=folder.resolve().name,
+        path=folder,
+        recipe_text=recipe_text,
+        recipe=recipe,
+        receipt=_read_object(folder, "receipt.json", notes) or {},
+        stages=_read_stages(folder, recipe, notes),
+        notes=notes,
+    )
+
+
+def read_responses(path: Path) -> list[dict[str, Any]]:
+    """The first responses of a rollout file, in file order; a torn end is left out."""
+    return _records(path, [])
+
+
+def _read_recipe(folder: Path, notes: list[str]) -> tuple[str, dict[str, Any]]:
+    path = folder / "recipe.toml"
+    if not path.is_file():
+        notes.append("recipe.toml is missing")
+        return "", {}
+    text = path.read_bytes().decode("utf-8", errors="replace")
+    try:
+        return text, tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        notes.append(f"recipe.toml: {error}")
+        return text, {}
+
+
+def _read_stages(
+    folder: Path, recipe: Mapping[str, Any], notes: list[str]
+) -> tuple[StageRun, ...]:
+    found: dict[str, tuple[int, Path]] = {}
+    root = folder / "stages"
+    for path in sorted(root.iterdir()) if root.is_dir() else ():
+        match = re.fullmatch(r"(\d+)-(.+)", path.name)
+        if match and path.is_dir():
+            found[match[2]] = (int(match[1]), path)
+    planned = recipe.get("stages")
+    planned = planned if isinstance(planned, Mapping) else {}
+    stages = []
+    for number, (name, settings) in enumerate(planned.items(), start=1):
+        number_and_path = found.pop(name, None)
+        settings = settings if isinstance(settings, Mapping) else {}
+        if number_and_path is None:
+            kind = str(settings.get("type", ""))
+            stages.append(
+                StageRun(name=name, number=number, kind=kind, settings=settings, begun=False)
+            )
+        else:
+            stages.append(_read_stage(folder, name, *number_and_path, settings, notes))
+    for name, (number, path) in found.items():
+        stages.append(_read_stage(folder, name, number, path, {}, notes))
+    return tuple(sorted(stages, key=lambda stage: stage.number))
+
+
+def _read_stage(
+    folder: Path,
+    name: str,
+    number: int,
+    path: Path,
+    settings: Mapping[str, Any],
+    notes: list[str],
+) -> StageRun:
+    place = path.relative_to(folder).as_posix()
+    receipt = _read_object(folder, f"{place}/receipt.json", notes) or {}
+    results = _read_object(folder, f"{place}/results.json", notes)
+    by_step: dict[float, dict[str, Any]] = {}
+    for line in _read_lines(folder, f"{place}/metrics.jsonl", notes):
+        step = as_number(line.get("step"))
+        if step is not None and math.isfinite(step):
+            by_step[step] = line  # a step done again after a resume counts once, as last written
+    metrics = [by_step[step] for step in sorted(by_step)]
+    rollouts = path / "rollouts"
+    files = sorted(rollouts.iterdir()) if rollouts.is_dir() else []
+    return StageRun(
+        name=name,
+        number=number,
+        kind=str(receipt.get("type") or settings.get("type") or _guess_kind(results, metrics)),
+        settings=settings,
+        begun=True,
+        receipt=receipt,
+        metrics=metrics,
+        health=_read_lines(folder, f"{place}/health.jsonl", notes),
+        results=results,
+        rollout_files=[f for f in files if f.name.endswith((".jsonl", ".jsonl.zst"))],
+    )
+
+
+def _guess_kind(results: Mapping[str, Any] | None, metrics: Sequence[Mapping[str, Any]]) -> str:
+    if results is not None:
+        return "eval"
+    if any("reward/mean" in line for line in metrics):
+        return "rl"
+    return "sft" if metrics else ""
+
+
+def _read_object(folder: Path, name: str, notes: list[str]) -> dict[str, Any] | None:
+    path = folder / name
+    if not path.is_file():
+        return None
+    try:
+        value = jsonl.read_json(path)
+    except (LimiteError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        notes.append(f"{name} does not hold a JSON object")
+        return None
+    return value
+
+
+def _read_lines(folder: Path, name: str, notes: list[str]) -> list[dict[str, Any]]:
+    path = folder / name
+    if not path.is_file():
+        return []
+    problems: list[str] = []
+    records = _records(path, problems)
+    notes.extend(f"{name}: {problem}" for problem in problems)
+    return records
+
+
+def _records(path: Path, problems: list[str]) -> list[dict[str, Any]]:
+    """The JSON objects of a file, up to where it breaks off."""
+    records: list[dict[str, Any]] = []
+    others = 0
+    try:
+        for value in jsonl.read_jsonl(path):
+            if isinstance(value, dict):
+                records.append(value)
+            else:
+                others += 1
+            if len(records) >= _MOST_LINES:
+                problems.append(f"only the first {_MOST_LINES:,} lines were read")
+                break
+    except jsonl.UnfinishedFile:
+        problems.append(f"its end is cut short; {len(records):,} lines were read")
+    except (LimiteError, RecursionError):
+        problems.append(f"damaged; {len(records):,} lines were read before the damage")
+    if others:
+        problems.append(f"{others:,} lines are not JSON objects")
+    return records

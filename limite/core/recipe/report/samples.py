@@ -1,0 +1,132 @@
+"""Sample responses: right and wrong ones, from the first and the last batch of a stage.
+
+They are the first of each in file order, one per problem: nothing is picked for its looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from limite.core.recipe.report import words
+from limite.core.recipe.report.read import StageRun, read_responses
+from limite.core.recipe.report.words import escape, finite
+
+EACH = 2  # right and wrong ones, of each batch
+MOST_CHARACTERS = 1500
+
+ENDINGS = {
+    "eos": "ended itself",
+    "length": "cut at the budget",
+    "repetition": "stopped for repetition",
+    "stop": "stopped at a stop text",
+}
+
+
+@attrs.frozen(kw_only=True)
+class Batch:
+    """The responses shown of one rollout file."""
+
+    title: str
+    seen: int
+    right: int
+    samples: Sequence[Mapping[str, Any]]
+
+
+def batches(stage: StageRun) -> list[Batch]:
+    """The first and the last batch that hold responses."""
+    files = list(stage.rollout_files)
+    found: list[Batch] = []
+    while files and not found:
+        found.extend(_batch(files.pop(0), "First batch"))
+    while files and len(found) == 1:
+        found.extend(_batch(files.pop(), "Last batch"))
+    return found
+
+
+def _batch(path: Any, name: str) -> list[Batch]:
+    responses = read_responses(path)
+    if not responses:
+        return []
+    right = [response for response in responses if _is_right(response)]
+    wrong = [response for response in responses if not _is_right(response)]
+    number = path.name.split(".")[0]
+    step = number.lstrip("0") or "0"
+    return [
+        Batch(
+            title=f"{name}, step {step}" if number.isdigit() else f"{name}, {path.name}",
+            seen=len(responses),
+            right=len(right),
+            samples=_first_of_each_problem(right) + _first_of_each_problem(wrong),
+        )
+    ]
+
+
+def _is_right(response: Mapping[str, Any]) -> bool:
+    return response.get("correct") is True
+
+
+def _first_of_each_problem(responses: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    by_problem: dict[str, Mapping[str, Any]] = {}
+    for index, response in enumerate(responses):
+        by_problem.setdefault(str(response.get("problem_id", index)), response)
+    return list(by_problem.values())[:EACH]
+
+
+def render(found: Sequence[Batch]) -> str:
+    """The batches side by side, as HTML."""
+    columns = []
+    for batch in found:
+        share = words.percent(batch.right / batch.seen)
+        cards = "".join(_card(sample) for sample in batch.samples)
+        columns.append(
+            f'<section class="batch"><h4>{escape(batch.title)}</h4>'
+            f'<p class="note">{words.count(batch.right)} of '
+            f"{words.plural(batch.seen, 'response')} right ({share})</p>{cards}</section>"
+        )
+    return f'<div class="batches">{"".join(columns)}</div>'
+
+
+def _card(sample: Mapping[str, Any]) -> str:
+    right = _is_right(sample)
+    mark = "✓ right" if right else "✗ wrong"
+    facts = []
+    reward = words.as_number(sample.get("reward"))
+    facts.append("not scored" if reward is None else f"reward {words.number(reward)}")
+    reason = sample.get("finish_reason")
+    if reason is not None:
+        facts.append(ENDINGS.get(str(reason), str(reason)))
+    length = _tokens(sample)
+    if length is not None:
+        facts.append(words.plural(length, "token"))
+    verdict = sample.get("reason")
+    if not right and isinstance(verdict, str) and verdict:
+        facts.append(verdict)
+    told = " · ".join(escape(words.shorten(fact, 160)[0]) for fact in facts)
+    return (
+        f'<article class="sample {"right" if right else "wrong"}">'
+        f'<p class="facts"><strong>{mark}</strong> <span>{told}</span></p>'
+        f'<div class="says"><span>prompt</span>{_text(sample.get("prompt_text"))}</div>'
+        f'<div class="says"><span>response</span>{_text(sample.get("text"))}</div></article>'
+    )
+
+
+def _tokens(sample: Mapping[str, Any]) -> int | None:
+    for name in ("completion_ids", "tokens", "completion_tokens", "generated_tokens"):
+        value = sample.get(name)
+        if isinstance(value, list):
+            return len(value)
+        number = finite(value)
+        if number is not None:
+            return int(number)
+    return None
+
+
+def _text(value: Any) -> str:
+    if value is None or value == "":
+        return '<p class="empty">empty</p>'
+    text, left_out = words.shorten(str(value).strip("\n"), MOST_CHARACTERS)
+    more = f'<span class="more">… {left_out:,} more characters</span>' if left_out else ""
+    return f'<pre dir="auto">{escape(text)}{more}</pre>'

@@ -1,0 +1,360 @@
+"""What a run shows, in words that its numbers allow.
+
+An ability claim ("improved", "regressed") is made only from a paired interval on held-out problems
+that excludes zero, under one protocol. Everything else is execution, and is called so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from limite.core.recipe.report import words
+from limite.core.recipe.report.read import Run, StageRun
+from limite.core.recipe.report.words import as_number, finite
+
+SCOPE = (
+    "covers resampling of evaluation problems; not variation between training runs, "
+    "seeds of training, graders or prompts"
+)
+DONE = ("done", "finished", "complete", "completed", "ok", "passed")
+
+
+@attrs.frozen(kw_only=True)
+class Comparison:
+    """A paired difference of two evaluations of the same problems."""
+
+    stage: str
+    against: str
+    difference: float
+    interval: tuple[float, float] | None
+    same_protocol: bool
+
+    @property
+    def wording(self) -> str:
+        if not self.same_protocol:
+            return "not comparable: another protocol"
+        if self.interval is None:
+            return "no interval, so no claim"
+        if self.interval[0] > 0:
+            return "improved"
+        return "regressed" if self.interval[1] < 0 else "no observed difference"
+
+
+@attrs.frozen(kw_only=True)
+class Evaluation:
+    """Held-out accuracy after some stage."""
+
+    stage: str
+    number: int
+    score: float
+    correct: int | None
+    total: int | None
+    problems: int | None
+    samples: int | None
+    confidence: float
+    interval: tuple[float, float] | None
+    comparison: Comparison | None
+    by_arm: Mapping[str, float]
+
+
+@attrs.frozen(kw_only=True)
+class Gate:
+    """All measurements of one gate in one stage."""
+
+    stage: str
+    gate: str
+    measured: int
+    failed: int
+    first_failed_step: float | None
+    lowest: float | None
+    highest: float | None
+    limit: str
+
+    @property
+    def verdict(self) -> str:
+        return "passed" if not self.failed else f"failed {self.failed:,} of {self.measured:,}"
+
+
+def interval_of(value: Any) -> tuple[float, float] | None:
+    """An interval written as ``[low, high]`` or ``{"low": ..., "high": ...}``; else None."""
+    if isinstance(value, Mapping):
+        value = [value.get("low"), value.get("high")]
+    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 2:
+        return None
+    low, high = finite(value[0]), finite(value[1])
+    return (low, high) if low is not None and high is not None and low <= high else None
+
+
+def evaluations(run: Run) -> list[Evaluation]:
+    """Every evaluation that left a score, in order."""
+    protocols = {s.name: s.results.get("protocol_id") for s in run.stages if s.results}
+    return [
+        found
+        for stage in run.stages
+        if stage.results is not None
+        and (found := _evaluation(stage, stage.results, protocols)) is not None
+    ]
+
+
+def _evaluation(
+    stage: StageRun, results: Mapping[str, Any], protocols: Mapping[str, Any]
+) -> Evaluation | None:
+    score = finite(results.get("score"))
+    correct, total = finite(results.get("correct")), finite(results.get("total"))
+    if score is None and correct is not None and total:
+        score = correct / total
+    if score is None:
+        return None
+    problems = results.get("problems")
+    confidence = finite(results.get("confidence")) or finite(stage.settings.get("confidence"))
+    return Evaluation(
+        stage=stage.name,
+        number=stage.number,
+        score=score,
+        correct=None if correct is None else int(correct),
+        total=None if total is None else int(total),
+        problems=_whole(len(problems) if isinstance(problems, list | dict) else problems),
+        samples=_whole(results.get("samples")),
+        confidence=confidence or 0.95,
+        interval=interval_of(results.get("interval")),
+        comparison=_comparison(stage.name, results, protocols),
+        by_arm=_by_arm(results.get("by_arm")),
+    )
+
+
+def _whole(value: Any) -> int | None:
+    number = finite(value)
+    return None if number is None else int(number)
+
+
+def _comparison(
+    stage: str, results: Mapping[str, Any], protocols: Mapping[str, Any]
+) -> Comparison | None:
+    against = results.get("against")
+    if not isinstance(against, Mapping):
+        return None
+    difference = finite(against.get("difference"))
+    if difference is None:
+        return None
+    other = str(against.get("stage", "?"))
+    own = results.get("protocol_id")
+    return Comparison(
+        stage=stage,
+        against=other,
+        difference=difference,
+        interval=interval_of(against.get("interval")),
+        same_protocol=other not in protocols or protocols[other] == own,
+    )
+
+
+def _by_arm(value: Any) -> dict[str, float]:
+    """Accuracy by arm; an arm is a number or a table with ``score`` or ``correct``/``total``."""
+    found = {}
+    for arm, entry in value.items() if isinstance(value, Mapping) else ():
+        score = finite(entry)
+        if isinstance(entry, Mapping):
+            score = finite(entry.get("score", entry.get("accuracy")))
+            correct, total = finite(entry.get("correct")), finite(entry.get("total"))
+            if score is None and correct is not None and total:
+                score = correct / total
+        if score is not None:
+            found[str(arm)] = score
+    return found
+
+
+def gates(run: Run) -> list[Gate]:
+    """Each gate of each stage once, failed ones first."""
+    found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for stage in run.stages:
+        for line in stage.health:
+            found.setdefault((stage.name, str(line.get("gate", "?"))), []).append(line)
+    table = [_gate(stage, gate, lines) for (stage, gate), lines in found.items()]
+    return sorted(table, key=lambda gate: gate.failed == 0)
+
+
+def _gate(stage: str, gate: str, lines: Sequence[Mapping[str, Any]]) -> Gate:
+    failed = [line for line in lines if line.get("passed") is not True]
+    figures = [number for line in lines if (number := as_number(line.get("figure"))) is not None]
+    comparable = [number for number in figures if not math.isnan(number)]
+    return Gate(
+        stage=stage,
+        gate=gate,
+        measured=len(lines),
+        failed=len(failed),
+        first_failed_step=finite(failed[0].get("step")) if failed else None,
+        lowest=min(comparable) if comparable else (math.nan if figures else None),
+        highest=max(comparable) if comparable else (math.nan if figures else None),
+        limit=_limit(lines[-1].get("limit")),
+    )
+
+
+def _limit(value: Any) -> str:
+    bounds = interval_of(value)
+    if bounds is not None:
+        return f"{words.number(bounds[0])} to {words.number(bounds[1])}"
+    figure = as_number(value)
+    if figure is not None:
+        return words.number(figure)
+    return "–" if value is None else str(value)
+
+
+def headline(run: Run, found: Sequence[Evaluation]) -> tuple[str, str]:
+    """The one honest sentence, and its class: improved, regressed, same or none."""
+    compared = [evaluation for evaluation in found if evaluation.comparison is not None]
+    if compared:
+        return _compared_sentence(compared[-1], {e.stage: e for e in found})
+    if found:
+        last = found[-1]
+        level = f"{100 * last.confidence:g}%"
+        interval = (
+            f" ({level} interval {words.percent_interval(last.interval)})" if last.interval else ""
+        )
+        return (
+            f"Held-out accuracy is {words.percent(last.score)} in {last.stage}{interval}; "
+            "it was compared with nothing, so no change is claimed.",
+            "none",
+        )
+    if any(stage.kind == "eval" for stage in run.stages):
+        return "No evaluation was reached, so nothing is known of ability yet.", "none"
+    return "This run has no held-out evaluation, so it shows nothing about ability.", "none"
+
+
+def _compared_sentence(last: Evaluation, by_stage: Mapping[str, Evaluation]) -> tuple[str, str]:
+    pair = last.comparison
+    assert pair is not None
+    before = by_stage.get(pair.against)
+    scores = (
+        f" ({words.percent(before.score)} → {words.percent(last.score)})" if before else ""
+    )
+    level = f"{100 * last.confidence:g}% paired interval"
+    if pair.wording in ("improved", "regressed"):
+        size = words.points(abs(pair.difference), sign=False)
+        return (
+            f"Held-out accuracy {pair.wording} by {size} points from {pair.against} to "
+            f"{last.stage}{scores}, {level} {words.points_interval(pair.interval)}.",
+            pair.wording,
+        )
+    if pair.wording == "no observed difference":
+        return (
+            f"No observed difference in held-out accuracy between {pair.against} and "
+            f"{last.stage}{scores}: {words.points(pair.difference)} points, "
+            f"{level} {words.points_interval(pair.interval)} contains 0.",
+            "same",
+        )
+    return (
+        f"Held-out accuracy of {last.stage} against {pair.against}{scores}: {pair.wording}.",
+        "none",
+    )
+
+
+def state_of(run: Run) -> str | None:
+    """How the run ended when it is not simply done, or None."""
+    if not run.stages:
+        return "The run left no stages."
+    open_stages = [stage for stage in run.stages if stage.status not in DONE]
+    if not open_stages:
+        return None
+    first = next((stage for stage in open_stages if stage.begun), open_stages[0])
+    done = sum(stage.status in DONE for stage in run.stages)
+    progress = f"{done} of {words.plural(len(run.stages), 'stage')} done"
+    planned = finite(first.settings.get("steps"))
+    steps = ""
+    if first.begun and first.steps is not None:
+        of = f" of {words.count(planned)}" if planned is not None else ""
+        steps = f" after {words.count(first.steps)}{of} steps"
+    status = {"unfinished": "is unfinished", "not reached": "was not reached"}.get(
+        first.status, f"is marked {first.status}"
+    )
+    return f"Incomplete: {progress}; {first.name} {status}{steps}."
+
+
+def stage_verdict(
+    stage: StageRun, found: Mapping[str, Evaluation], table: Sequence[Gate]
+) -> tuple[str, str]:
+    """A stage's verdict in a few words, and its class: good, bad or plain."""
+    evaluation = found.get(stage.name)
+    if evaluation is not None:
+        text = words.percent(evaluation.score)
+        pair = evaluation.comparison
+        if pair is None:
+            return f"{text} held-out", "plain"
+        tone = {"improved": "good", "regressed": "bad"}.get(pair.wording, "plain")
+        return f"{text} held-out; {pair.wording} against {pair.against}", tone
+    own = [gate for gate in table if gate.stage == stage.name]
+    if own:
+        failed = sum(gate.failed > 0 for gate in own)
+        if failed:
+            return f"execution: {failed} of {words.plural(len(own), 'gate')} failed", "bad"
+        return f"execution: {words.plural(len(own), 'gate')} passed", "plain"
+    losses = [value for value in stage.column("loss") if math.isfinite(value)]
+    if losses:
+        return f"loss {words.number(losses[0])} → {words.number(losses[-1])}", "plain"
+    return "–", "plain"
+
+
+def stage_time(stage: StageRun) -> float | None:
+    """Seconds of a stage: from its receipt, else the clock of its last step."""
+    said = finite(stage.receipt.get("time_s"))
+    if said is not None:
+        return said
+    return finite(stage.metrics[-1].get("time_s")) if stage.metrics else None
+
+
+def stage_tokens(stage: StageRun) -> float | None:
+    """Tokens of a stage: from its receipt, else the count of its last step."""
+    said = finite(stage.receipt.get("tokens"))
+    if said is not None:
+        return said
+    return finite(stage.metrics[-1].get("tokens")) if stage.metrics else None
+
+
+def as_data(run: Run) -> dict[str, Any]:
+    """The report's claims and tables as plain data, for ``--json``."""
+    found = evaluations(run)
+    table = gates(run)
+    by_stage = {evaluation.stage: evaluation for evaluation in found}
+    sentence, claim = headline(run, found)
+    return {
+        "run": run.name,
+        "headline": sentence,
+        "claim": claim,
+        "scope": SCOPE,
+        "training_runs": 1,
+        "state": state_of(run) or "complete",
+        "stages": [
+            {
+                "number": stage.number,
+                "name": stage.name,
+                "type": stage.kind,
+                "status": stage.status,
+                "steps": stage.steps,
+                "time_s": stage_time(stage),
+                "tokens": stage_tokens(stage),
+                "verdict": stage_verdict(stage, by_stage, table)[0],
+            }
+            for stage in run.stages
+        ],
+        "evaluations": [_evaluation_data(evaluation) for evaluation in found],
+        "gates": [_gate_data(gate) for gate in table],
+        "notes": list(run.notes),
+    }
+
+
+def _evaluation_data(evaluation: Evaluation) -> dict[str, Any]:
+    data = attrs.asdict(evaluation)
+    if evaluation.comparison is not None:
+        data["comparison"]["wording"] = evaluation.comparison.wording
+    return data
+
+
+def _gate_data(gate: Gate) -> dict[str, Any]:
+    data = attrs.asdict(gate)
+    for end in ("lowest", "highest"):
+        value = data[end]
+        if isinstance(value, float) and not math.isfinite(value):
+            data[end] = str(value)  # never bare NaN in JSON
+    return data | {"verdict": gate.verdict}
