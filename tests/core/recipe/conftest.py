@@ -233,6 +233,4 @@ def _evaluated(
     if against is not None:
         results["against"] = against
     (stage / "results.json").write_text(json.dumps(results), encoding="utf-8")
-    write_receipt(
-        stage, stage=name, type="eval", status="done", steps=1, time_s=6.1, tokens=31_000
-    )
+    write_receipt(stage, stage=name, type="eval", status="done", steps=1, time_s=6.1, tokens=31_000)

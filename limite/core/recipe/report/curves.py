@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from limite.core.recipe.report import charts, words
+from limite.core.recipe.report import canvas, charts, words
 from limite.core.recipe.report.charts import Line
 from limite.core.recipe.report.read import StageRun
 from limite.core.recipe.report.words import finite
@@ -36,9 +36,10 @@ class Plan:
     title: str
     note: str
     columns: Mapping[str, str]
-    shares: bool = False
+    shares: bool | None = False  # None: when every value is between 0 and 1
     stack: bool = False
     bounds: tuple[float | None, float | None] = (None, None)
+    around: Sequence[float] = ()  # values the chart always reaches, lest it magnify noise
     limits: Sequence[str] = ()  # names of the stage's health limits to draw
 
 
@@ -63,12 +64,11 @@ REINFORCED = (
         title="Sampled accuracy and reward",
         note="On the training problems the curriculum chose: no estimate of ability.",
         columns={"accuracy/sampled": "accuracy", "reward/mean": "mean reward"},
-        bounds=(None, None),
+        shares=None,
     ),
     Plan(
         title="Reward contrast",
-        note="Share of groups, before filtering, whose responses earned different rewards: only "
-        "they teach.",
+        note="Groups whose responses earn different rewards: only they teach. Before filtering.",
         columns={
             "contrast/share": "contrast",
             "contrast/all_correct_share": "all right",
@@ -85,24 +85,23 @@ REINFORCED = (
     ),
     Plan(
         title="Endings",
-        note="Share of responses that ended by themselves, and that were cut at their budget.",
-        columns={"ending/eos_share": "ended itself", "ending/length_share": "cut at the budget"},
+        note="Responses that ended by themselves, or were cut at their budget.",
+        columns={"ending/eos_share": "ended", "ending/length_share": "cut"},
         shares=True,
         bounds=(-0.02, 1.02),
     ),
     Plan(
         title="Entropy",
-        note="Nats, of the next-token distribution, mean over sampled tokens.",
+        note="Of the next-token distribution, in nats, mean over sampled tokens.",
         columns={"entropy/mean": "entropy"},
         bounds=(0, None),
     ),
     Plan(
         title="Tokens outside the ratio band",
-        note="Share of tokens with an importance ratio outside 0.8 to 1.2, and, where the "
-        "objective masks, the share it masked.",
+        note="Importance ratio outside 0.8 to 1.2; masked by the objective.",
         columns={
-            "ratio/clipped_token_fraction": "outside the band",
-            "ratio/masked_fraction": "masked by the objective",
+            "ratio/clipped_token_fraction": "outside",
+            "ratio/masked_fraction": "masked",
         },
         shares=True,
         bounds=(0, None),
@@ -110,14 +109,16 @@ REINFORCED = (
     ),
     Plan(
         title="Effective sample fraction",
-        note="1 when every token weighs the same; a few heavy tokens pull it down.",
-        columns={"ratio/effective_sample_fraction": "effective sample fraction"},
+        note="1 when all tokens weigh the same; a few heavy ones pull it down.",
+        columns={"ratio/effective_sample_fraction": "fraction"},
+        around=(1.0,),
         limits=("effective_sample_fraction",),
     ),
     Plan(
         title="Mean importance weight",
         note="1 when learner and sampler agree.",
         columns={"ratio/mean_weight": "mean weight"},
+        around=(0.9, 1.1),
     ),
     Plan(
         title="Gradient norm",
@@ -149,7 +150,8 @@ def stage_panels(stage: StageRun) -> tuple[list[Panel], list[Panel]]:
         there = {column: name for column, name in plan.columns.items() if stage.has(column)}
         shown.update(plan.columns)
         if there:
-            panels.append(_panel(stage, attrs.evolve(plan, columns=there), f"s{stage.number}c{index}"))
+            plan = attrs.evolve(plan, columns=there)
+            panels.append(_panel(stage, plan, f"s{stage.number}c{index}"))
     rest = sorted(
         {
             name
@@ -170,28 +172,32 @@ def _panel(stage: StageRun, plan: Plan, slug: str) -> Panel:
     steps = stage.step_axis()
     lines = _lines(stage, plan)
     limits = _limits(stage, plan.limits)
-    svg = charts.svg(
+    if plan.shares is None:
+        values = [value for line in lines for value in line.values if math.isfinite(value)]
+        plan = attrs.evolve(plan, shares=all(0 <= value <= 1 for value in values))
+    shares = bool(plan.shares)
+    svg = canvas.svg(
         lambda axes, palette: (
-            charts.stacked(axes, palette, steps, lines, shares=plan.shares)
+            charts.stacked(axes, palette, steps, lines, shares=shares)
             if plan.stack
             else charts.curves(
                 axes,
                 palette,
                 steps,
                 lines,
-                shares=plan.shares,
+                shares=shares,
                 bounds=_bounds(plan, lines, limits),
                 limits=limits,
             )
         ),
         slug=slug,
         title=f"{stage.name}: {plan.title}",
-        description=" ".join(_told(line, steps, shares=plan.shares) for line in lines),
+        description=" ".join(_told(line, steps, shares=shares) for line in lines),
     )
     named = len(plan.columns) > 1 or bool(limits)
     legend = [(line.name, line.color, line.dash) for line in lines] if named else []
     if limits:
-        legend.append(("limit of the gate", "bad", "limit"))
+        legend.append(("limit of its gate", "bad", "limit"))
     return Panel(title=plan.title, note=_note(plan, steps, lines, stage), svg=svg, legend=legend)
 
 
@@ -238,7 +244,8 @@ def _bounds(
 ) -> tuple[float | None, float | None]:
     """The plan's bounds, widened so that no line hugs the frame or hides a limit."""
     low, high = plan.bounds
-    values = [v for line in lines for v in line.values if math.isfinite(v)] + list(limits)
+    values = [v for line in lines for v in line.values if math.isfinite(v)]
+    values += [*limits, *plan.around]
     if not values:
         return 0, 1
     least, most = min(values), max(values)
@@ -255,11 +262,11 @@ def _note(plan: Plan, steps: Sequence[float], lines: Sequence[Line], stage: Stag
     if "contrast/share" in plan.columns:
         group = finite(stage.settings.get("rollouts"))
         if group is not None:
-            note += f" Groups of {group:.0f}."
+            note = note.removesuffix(".") + f", groups of {group:.0f}."
     stretch = charts.thin(steps, lines[0].values).stretch
     if stretch > 1:
-        band = "" if plan.stack else "; the band spans their lowest to highest"
-        note += f" Each point is the mean of {stretch:,} steps{band}."
+        band = "" if plan.stack else ", the band their range"
+        note += f" The line is the mean of {stretch:,} steps{band}."
     broken = sorted({step for line in lines for step in line.broken})
     if broken:
         first = words.number(broken[0])
@@ -303,7 +310,7 @@ def arm_curves(stage: StageRun) -> list[Panel]:
             )
             for place, (level, column) in enumerate(chosen)
         ]
-        svg = charts.svg(
+        svg = canvas.svg(
             lambda axes, palette, lines=lines: charts.curves(  # type: ignore[misc]
                 axes, palette, steps, lines, shares=True, bounds=(-0.02, 1.02)
             ),

@@ -6,13 +6,12 @@ its head forbids them, whatever text a problem or a response may hold.
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from typing import Any
 
-from limite.core.recipe.report import charts, curves, samples, summary, words
+from limite.core.recipe.report import canvas, charts, curves, parts, samples, summary, words
 from limite.core.recipe.report.read import Run, StageRun
 from limite.core.recipe.report.summary import Evaluation, Gate
 from limite.core.recipe.report.words import escape
@@ -25,11 +24,11 @@ def render(run: Run) -> str:
     """The whole page as text."""
     found = summary.evaluations(run)
     table = summary.gates(run)
-    with charts.drawing():
+    with canvas.drawing():
         sections = [
             ("stages", "Stages", _stages(run, found, table)),
             ("accuracy", "Held-out accuracy", _accuracy(found)),
-            *((f"stage-{s.number}", s.name, _curves(s)) for s in run.stages),
+            *((f"stage-{s.number}", f"Curves of {s.name}", _curves(s)) for s in run.stages),
             ("families", "Accuracy by family", _families(run, found)),
             ("gates", "Health gates", _gates(table)),
             ("samples", "Sample responses", _samples(run)),
@@ -64,8 +63,9 @@ def _header(run: Run, found: Sequence[Evaluation], table: Sequence[Gate]) -> str
         scope = f"Single run. The interval {summary.SCOPE}."
     times = [t for s in run.stages if (t := summary.stage_time(s)) is not None]
     tokens = [t for s in run.stages if (t := summary.stage_tokens(s)) is not None]
+    done = sum(stage.status in summary.DONE for stage in run.stages)
     facts = [
-        ("Stages done", f"{sum(s.status in summary.DONE for s in run.stages)} of {len(run.stages)}"),
+        ("Stages done", f"{done} of {len(run.stages)}"),
         ("Time in stages", words.duration(sum(times)) if times else "–"),
         ("Tokens", words.count(sum(tokens)) if tokens else "–"),
         ("Execution gates", _gate_count(table)),
@@ -77,7 +77,7 @@ def _header(run: Run, found: Sequence[Evaluation], table: Sequence[Gate]) -> str
     notes = ""
     if run.notes:
         items = "".join(f"<li>{escape(note)}</li>" for note in run.notes)
-        notes = f'<div class="state" role="note">Files that could not be used whole:<ul>{items}</ul></div>'
+        notes = f'<div class="state" role="note">Not read whole:<ul>{items}</ul></div>'
     return (
         f'<p class="over">limite report</p><h1>{escape(run.name)}</h1>'
         f'<p class="headline {claim}">{escape(sentence)}</p>'
@@ -108,18 +108,18 @@ def _stages(run: Run, found: Sequence[Evaluation], table: Sequence[Gate]) -> str
             steps = f"{steps} of {words.count(planned)}"
         rows.append(
             [
-                _cell(stage.number, "n"),
-                _cell(stage.name, "", head=True),
-                _cell(KINDS.get(stage.kind, stage.kind or "–")),
-                _cell(stage.status, "" if stage.status in summary.DONE else "bad"),
-                _cell(steps, "n"),
-                _cell(words.duration(summary.stage_time(stage)), "n"),
-                _cell(words.count(summary.stage_tokens(stage)), "n"),
-                _cell(verdict, f"w {tone}"),
+                parts.cell(stage.number, "n"),
+                parts.cell(stage.name, "", head=True),
+                parts.cell(KINDS.get(stage.kind, stage.kind or "–")),
+                parts.cell(stage.status, "" if stage.status in summary.DONE else "bad"),
+                parts.cell(steps, "n"),
+                parts.cell(words.duration(summary.stage_time(stage)), "n"),
+                parts.cell(words.count(summary.stage_tokens(stage)), "n"),
+                parts.cell(verdict, f"w {tone}"),
             ]
         )
-    columns = ("#n", "Stage", "Kind", "Status", "Steps:n", "Time:n", "Tokens:n", "Verdict")
-    return "<h2>Stages</h2>" + _table("Stages of the run, in order", columns, rows)
+    columns = ("#:n", "Stage", "Kind", "Status", "Steps:n", "Time:n", "Tokens:n", "Verdict")
+    return "<h2>Stages</h2>" + parts.table("Stages of the run, in order", columns, rows)
 
 
 def _accuracy(found: Sequence[Evaluation]) -> str:
@@ -138,14 +138,14 @@ def _accuracy(found: Sequence[Evaluation]) -> str:
         tone = {"improved": "good", "regressed": "bad"}.get(pair.wording if pair else "", "")
         rows.append(
             [
-                _cell(evaluation.stage, "", head=True),
-                _cell(total, "n"),
-                _cell(words.percent(evaluation.score), "n"),
-                _cell(words.percent_interval(evaluation.interval), "n"),
-                _cell(pair.against if pair else "–"),
-                _cell(words.points(pair.difference) if pair else "–", "n"),
-                _cell(words.points_interval(pair.interval) if pair else "–", "n"),
-                _cell(pair.wording if pair else "–", tone),
+                parts.cell(evaluation.stage, "", head=True),
+                parts.cell(total, "n"),
+                parts.cell(words.percent(evaluation.score), "n"),
+                parts.cell(words.percent_interval(evaluation.interval), "n"),
+                parts.cell(pair.against if pair else "–"),
+                parts.cell(words.points(pair.difference) if pair else "–", "n"),
+                parts.cell(words.points_interval(pair.interval) if pair else "–", "n"),
+                parts.cell(pair.wording if pair else "–", tone),
             ]
         )
     columns = (
@@ -159,7 +159,7 @@ def _accuracy(found: Sequence[Evaluation]) -> str:
         "Wording",
     )
     figures = [
-        _figure(
+        parts.figure(
             curves.Panel(
                 title="Accuracy",
                 note=f"Share right on held-out problems, with {level} intervals.",
@@ -175,7 +175,7 @@ def _accuracy(found: Sequence[Evaluation]) -> str:
     if compared:
         pairs = [(e.stage, e.comparison) for e in compared if e.comparison is not None]
         figures.append(
-            _figure(
+            parts.figure(
                 curves.Panel(
                     title="Paired differences",
                     note=f"Percentage points on the same problems, with {level} intervals. "
@@ -197,7 +197,7 @@ def _accuracy(found: Sequence[Evaluation]) -> str:
         note += f" {len(compared)} comparisons; the intervals are not adjusted for their number."
     return (
         f'<h2>Held-out accuracy</h2><p class="note">{escape(note)}</p>'
-        + _table("Held-out accuracy of each evaluation", columns, rows)
+        + parts.table("Held-out accuracy of each evaluation", columns, rows)
         + f'<div class="pair">{"".join(figures)}</div>'
     )
 
@@ -221,15 +221,14 @@ def _interval_chart(
     form = words.points if zero else words.percent
     both = words.points_interval if zero else words.percent_interval
     longest = max(len(row[0]) for row in rows)
-    return charts.svg(
+    return canvas.svg(
         lambda axes, palette: charts.intervals(axes, palette, rows, zero=zero, text=form),
         slug=slug,
         title=title,
         description=" ".join(f"{n}: {form(v)}, interval {both(i)}." for n, v, i, _ in rows),
-        height=44 + 46 * len(rows),
-        left=min(160, 14 + 6 * longest),
+        height=40 + 46 * len(rows),
+        left=min(170, 16 + 7 * longest),
         right=22,
-        bottom=26,
     )
 
 
@@ -247,11 +246,11 @@ def _curves(stage: StageRun) -> str:
             "before the first update of a batch. These curves tell of execution; ability is told "
             "by held-out accuracy alone.</p>"
         )
-    text += _grid(panels)
+    text += parts.grid(panels)
     if others:
         text += (
             f"<details><summary>Other numbers of this stage <small>{len(others)}</small></summary>"
-            f"{_grid(others)}</details>"
+            f"{parts.grid(others)}</details>"
         )
     return text
 
@@ -270,7 +269,7 @@ def _families(run: Run, found: Sequence[Evaluation]) -> str:
         arms = sorted({arm for e in with_arms for arm in e.by_arm}, key=curves.natural)[:60]
         rows = [(arm, [e.by_arm.get(arm) for e in with_arms]) for arm in arms]
         colors = charts.series_colors(len(with_arms))
-        svg = charts.svg(
+        svg = canvas.svg(
             lambda axes, palette: charts.dumbbells(axes, palette, rows, len(with_arms)),
             slug="arms-chart",
             title="Held-out accuracy by family and level",
@@ -279,32 +278,29 @@ def _families(run: Run, found: Sequence[Evaluation]) -> str:
                 for arm, values in rows
             ),
             height=40 + 23 * len(rows),
-            left=min(150, 14 + 6 * max(len(arm) for arm in arms)),
+            left=min(170, 16 + 7 * max(len(arm) for arm in arms)),
             right=20,
-            bottom=26,
         )
         panel = curves.Panel(
             title="Held-out accuracy by family and level",
             note="Few problems stand behind each row, so no interval and no claim is given here.",
             svg=svg,
-            legend=[
-                (e.stage, colors[i], f"marker{i % 4}") for i, e in enumerate(with_arms)
-            ],
+            legend=[(e.stage, colors[i], f"marker{i % 4}") for i, e in enumerate(with_arms)],
         )
         cells = [
-            [_cell(arm, "", head=True), *(_cell(words.percent(v), "n") for v in values)]
+            [parts.cell(arm, "", head=True), *(parts.cell(words.percent(v), "n") for v in values)]
             for arm, values in rows
         ]
         columns = ("Family and level", *(f"{e.stage}:n" for e in with_arms))
-        numbers = _table("Held-out accuracy by family and level", columns, cells)
-        text += f'<div class="pair">{_figure(panel)}<div>{numbers}</div></div>'
+        numbers = parts.table("Held-out accuracy by family and level", columns, cells)
+        text += f'<div class="pair">{parts.figure(panel)}<div>{numbers}</div></div>'
     for stage in run.stages:
         panels = curves.arm_curves(stage)
         if panels:
             text += (
                 f"<h3>{escape(stage.name)}: sampled accuracy while training</h3>"
                 '<p class="note">Training problems, as the curriculum chose them.</p>'
-                + _grid(panels)
+                + parts.grid(panels)
             )
     return f"<h2>Accuracy by family</h2>{text}" if text else ""
 
@@ -320,13 +316,13 @@ def _gates(table: Sequence[Gate]) -> str:
         mark = "✗ " if gate.failed else "✓ "
         rows.append(
             [
-                _cell(gate.gate, "mono", head=True),
-                _cell(gate.stage),
-                _cell(words.count(gate.measured), "n"),
-                _cell(words.number(gate.lowest), "n"),
-                _cell(words.number(gate.highest), "n"),
-                _cell(gate.limit, "n"),
-                _cell(mark + verdict, "bad" if gate.failed else ""),
+                parts.cell(gate.gate, "mono", head=True),
+                parts.cell(gate.stage),
+                parts.cell(words.count(gate.measured), "n"),
+                parts.cell(words.number(gate.lowest), "n"),
+                parts.cell(words.number(gate.highest), "n"),
+                parts.cell(gate.limit, "n"),
+                parts.cell(mark + verdict, "bad" if gate.failed else ""),
             ]
         )
     columns = ("Gate", "Stage", "Measured:n", "Lowest:n", "Highest:n", "Limit:n", "Verdict")
@@ -334,7 +330,7 @@ def _gates(table: Sequence[Gate]) -> str:
         "<h2>Health gates <small>execution, not capability</small></h2>"
         '<p class="note">A gate says whether training ran soundly. Passing all of them is no sign '
         "that the model got better.</p>"
-        + _table("Health gates with their figures, limits and verdicts", columns, rows)
+        + parts.table("Health gates with their figures, limits and verdicts", columns, rows)
     )
 
 
@@ -385,64 +381,8 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, str
         if isinstance(item, Mapping):
             yield from _flat(item, f"{prefix}{name}.")
         elif isinstance(item, list):
-            if item and len(item) <= 8 and all(isinstance(part, str | int | float) for part in item):
+            scalars = all(isinstance(part, str | int | float) for part in item)
+            if scalars and 0 < len(item) <= 8:
                 yield f"{prefix}{name}", ", ".join(str(part) for part in item)
         elif item is not None and item != "":
             yield f"{prefix}{name}", str(item).lower() if isinstance(item, bool) else str(item)
-
-
-def _grid(panels: Sequence[curves.Panel]) -> str:
-    return f'<div class="charts">{"".join(_figure(panel) for panel in panels)}</div>'
-
-
-def _figure(panel: curves.Panel) -> str:
-    legend = "".join(
-        f"<li>{_swatch(color, dash)}{escape(name)}</li>" for name, color, dash in panel.legend
-    )
-    return (
-        f"<figure><figcaption><h4>{escape(panel.title)}</h4>"
-        + (f"<p>{escape(panel.note)}</p>" if panel.note else "")
-        + (f'<ul class="legend">{legend}</ul>' if legend else "")
-        + f"</figcaption>{panel.svg}</figure>"
-    )
-
-
-_MARKS = (
-    '<circle cx="11" cy="5" r="3.4" style="stroke:var(--{0});stroke-width:1.6;fill:var(--paper)"/>',
-    '<rect x="7.5" y="1.5" width="7" height="7" style="fill:var(--{0})"/>',
-    '<path d="M7 8.5h8L11 1z" style="fill:var(--{0})"/>',
-    '<path d="M11 0.5l4.5 4.5-4.5 4.5-4.5-4.5z" style="fill:var(--{0})"/>',
-)
-
-
-def _swatch(color: str, dash: str) -> str:
-    if dash.startswith("marker"):
-        inside = _MARKS[int(dash[-1])].format(color)
-    else:
-        pattern = charts.DASHES.get(dash, "2 2")
-        inside = (
-            f'<path d="M0 5h22" style="stroke:var(--{color});stroke-width:2.2;'
-            f'stroke-dasharray:{pattern or "none"}"/>'
-        )
-    return f'<svg viewBox="0 0 22 10" aria-hidden="true">{inside}</svg>'
-
-
-def _cell(value: Any, classes: str = "", *, head: bool = False) -> str:
-    tag, scope = ("th", ' scope="row"') if head else ("td", "")
-    wear = f' class="{html.escape(classes.strip())}"' if classes.strip() else ""
-    return f"<{tag}{scope}{wear}>{escape(value)}</{tag}>"
-
-
-def _table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in a box of its own, so that a narrow screen scrolls it and not the page."""
-    heads = ""
-    for column in columns:
-        right = column.endswith(":n") or column == "#n"
-        name = "#" if column == "#n" else column.removesuffix(":n")
-        heads += f'<th scope="col"{" class=n" if right else ""}>{escape(name)}</th>'
-    body = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
-    return (
-        f'<div class="box scroll" tabindex="0" role="region" aria-label="{escape(caption)}">'
-        f"<table><caption>{escape(caption)}</caption><thead><tr>{heads}</tr></thead>"
-        f"<tbody>{body}</tbody></table></div>"
-    )

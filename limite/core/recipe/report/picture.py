@@ -7,8 +7,9 @@ import textwrap
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from limite.core.recipe.report import charts, summary, words
-from limite.core.recipe.report.charts import LIGHT, Line, Palette
+from limite.core.recipe.report import canvas, charts, summary, words
+from limite.core.recipe.report.canvas import LIGHT, Palette
+from limite.core.recipe.report.charts import Line
 from limite.core.recipe.report.read import Run, StageRun
 from limite.core.recipe.report.summary import Evaluation
 
@@ -33,7 +34,7 @@ def render(run: Run) -> bytes:
     )
     head = 62 + 25 * len(lines) + 17 * len(small)
     total = head + (282 if panels else 20)
-    with charts.drawing():
+    with canvas.drawing():
         figure = Figure(figsize=(900 / 72, total / 72), facecolor=LIGHT["paper"])
 
         def write(text: str, top: float, **style: object) -> None:
@@ -58,7 +59,7 @@ def render(run: Run) -> bytes:
                 fontsize=11,
                 fontweight="bold",
             )
-        return charts.save_png(figure, WIDTH)
+        return canvas.save_png(figure, WIDTH)
 
 
 def _panels(run: Run, found: list[Evaluation]) -> list[tuple[str, Draw, float]]:

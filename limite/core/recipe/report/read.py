@@ -16,8 +16,9 @@ from typing import Any
 import attrs
 
 from limite.core import jsonl
-from limite.core.errors import LimiteError, did_you_mean
+from limite.core.errors import LimiteError
 from limite.core.recipe.report.words import as_number
+from limite.core.recipe.rundir import RunDirectory
 
 _MOST_LINES = 1_000_000  # of one file: a guard of memory, far above any run's steps
 
@@ -94,14 +95,8 @@ class Run:
 def read_run(path: Path | str) -> Run:
     """Everything the report needs from the run folder ``path``."""
     folder = Path(path)
-    if not folder.is_dir():
-        near = [p.name for p in folder.parent.iterdir()] if folder.parent.is_dir() else []
-        raise LimiteError(f"there is no run folder {str(path)!r}{did_you_mean(folder.name, near)}")
     if not any((folder / name).exists() for name in ("recipe.toml", "receipt.json", "stages")):
-        raise LimiteError(
-            f"{str(path)!r} is not a run folder: "
-            "it has neither recipe.toml nor receipt.json nor stages"
-        )
+        RunDirectory.open(folder)  # raises, and knows which run may have been meant
     notes: list[str] = []
     recipe_text, recipe = _read_recipe(folder, notes)
     return Run(
@@ -133,9 +128,7 @@ def _read_recipe(folder: Path, notes: list[str]) -> tuple[str, dict[str, Any]]:
         return text, {}
 
 
-def _read_stages(
-    folder: Path, recipe: Mapping[str, Any], notes: list[str]
-) -> tuple[StageRun, ...]:
+def _read_stages(folder: Path, recipe: Mapping[str, Any], notes: list[str]) -> tuple[StageRun, ...]:
     found: dict[str, tuple[int, Path]] = {}
     root = folder / "stages"
     for path in sorted(root.iterdir()) if root.is_dir() else ():

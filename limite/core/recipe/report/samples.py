@@ -91,30 +91,46 @@ def render(found: Sequence[Batch]) -> str:
 
 def _card(sample: Mapping[str, Any]) -> str:
     right = _is_right(sample)
-    mark = "✓ right" if right else "✗ wrong"
-    facts = []
+    verdict = _table(sample, "verdict")
+    outcome = str(verdict.get("outcome") or ("right" if right else "wrong"))
+    mark = "✓ right" if right else f"✗ {'wrong' if outcome == 'right' else outcome}"
+    told = " · ".join(escape(words.shorten(fact, 160)[0]) for fact in _facts(sample, verdict))
+    problem = _table(sample, "problem")
+    prompt = sample.get("prompt_text", problem.get("problem"))
+    rows = [("prompt", prompt), ("response", sample.get("text"))]
+    gold = _table(problem, "answer").get("value")
+    if not right and gold is not None:
+        rows.append(("expected", gold))
+    said = "".join(
+        f'<div class="says"><span>{name}</span>{_text(text)}</div>' for name, text in rows
+    )
+    return (
+        f'<article class="sample {"right" if right else "wrong"}">'
+        f'<p class="facts"><strong>{escape(mark)}</strong> <span>{told}</span></p>{said}</article>'
+    )
+
+
+def _facts(sample: Mapping[str, Any], verdict: Mapping[str, Any]) -> list[str]:
     reward = words.as_number(sample.get("reward"))
-    facts.append("not scored" if reward is None else f"reward {words.number(reward)}")
+    facts = ["not scored" if reward is None else f"reward {words.number(reward)}"]
     reason = sample.get("finish_reason")
     if reason is not None:
         facts.append(ENDINGS.get(str(reason), str(reason)))
     length = _tokens(sample)
     if length is not None:
         facts.append(words.plural(length, "token"))
-    verdict = sample.get("reason")
-    if not right and isinstance(verdict, str) and verdict:
-        facts.append(verdict)
-    told = " · ".join(escape(words.shorten(fact, 160)[0]) for fact in facts)
-    return (
-        f'<article class="sample {"right" if right else "wrong"}">'
-        f'<p class="facts"><strong>{mark}</strong> <span>{told}</span></p>'
-        f'<div class="says"><span>prompt</span>{_text(sample.get("prompt_text"))}</div>'
-        f'<div class="says"><span>response</span>{_text(sample.get("text"))}</div></article>'
-    )
+    if verdict.get("reason") and not _is_right(sample):
+        facts.append(str(verdict["reason"]))
+    return facts
+
+
+def _table(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = record.get(name)
+    return value if isinstance(value, Mapping) else {}
 
 
 def _tokens(sample: Mapping[str, Any]) -> int | None:
-    for name in ("completion_ids", "tokens", "completion_tokens", "generated_tokens"):
+    for name in ("completion_ids", "tokens"):
         value = sample.get(name)
         if isinstance(value, list):
             return len(value)

@@ -227,9 +227,7 @@ def _compared_sentence(last: Evaluation, by_stage: Mapping[str, Evaluation]) -> 
     pair = last.comparison
     assert pair is not None
     before = by_stage.get(pair.against)
-    scores = (
-        f" ({words.percent(before.score)} → {words.percent(last.score)})" if before else ""
-    )
+    scores = f" ({words.percent(before.score)} → {words.percent(last.score)})" if before else ""
     level = f"{100 * last.confidence:g}% paired interval"
     if pair.wording in ("improved", "regressed"):
         size = words.points(abs(pair.difference), sign=False)
@@ -288,7 +286,14 @@ def stage_verdict(
     if own:
         failed = sum(gate.failed > 0 for gate in own)
         if failed:
-            return f"execution: {failed} of {words.plural(len(own), 'gate')} failed", "bad"
+            steps = {
+                str(line.get("step")) for line in stage.health if line.get("passed") is not True
+            }
+            return (
+                f"execution: {failed} of {words.plural(len(own), 'gate')} failed, "
+                f"at {words.plural(len(steps), 'step')}",
+                "bad",
+            )
         return f"execution: {words.plural(len(own), 'gate')} passed", "plain"
     losses = [value for value in stage.column("loss") if math.isfinite(value)]
     if losses:
