@@ -1,0 +1,82 @@
+"""The first values of a decoder's parameters."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import nn
+
+from limite.core.kinds import Attention
+from limite.core.model.decoder import Decoder
+from limite.core.model.resolve import attention_component
+from limite.core.model.spec import ModelSpec
+from limite.core.seeds import Seeds
+
+
+def build_decoder(
+    spec: ModelSpec,
+    seed: int | Seeds = 0,
+    *,
+    dtype: torch.dtype = torch.float32,
+    device: torch.device | str = "cpu",
+    attention: Attention | None = None,
+) -> Decoder:
+    """A decoder with seeded values, ready to train. On the meta device: shapes only.
+
+    ``attention`` stands in for the one the spec names.
+    """
+    component = attention if attention is not None else attention_component(spec.attention)
+    with torch.device(device):
+        decoder = Decoder(spec, component, dtype=dtype)
+    if torch.device(device).type != "meta":
+        initialise(decoder, seed if isinstance(seed, Seeds) else Seeds(seed))
+    return decoder
+
+
+@torch.no_grad()
+def initialise(decoder: Decoder, seeds: Seeds) -> None:
+    """Fills every parameter. Each draws from a stream of its own name.
+
+    Projections are normal with variance 1 / fan-in, those that write to the stream smaller by the
+    square root of twice the depth. Scales and residual scalars are 1, gates 0 (a factor of 1), XSA
+    off, and mixtures pick the current stream alone: every layer starts as a plain pre-norm block.
+    Parameters this file does not know (an attention's own) keep the values they were built with.
+    """
+    shrink = 1.0 / math.sqrt(2 * decoder.spec.layers)
+    for name, parameter in decoder.named_parameters():
+        last = name.removesuffix(".weight").rsplit(".", 1)[-1]
+        if last in ONES:
+            parameter.fill_(1.0)
+        elif last in ZEROS:
+            parameter.zero_()
+        elif last in ("bias", "bias_mlp"):
+            _pick_current(decoder, parameter)
+        elif last in MATRICES:
+            spread = parameter.shape[-1] ** -0.5 * (shrink if last in WRITERS else 1.0)
+            generator = seeds.torch_stream("init", name)
+            values = torch.empty(parameter.shape, dtype=torch.float32, device="cpu")
+            parameter.copy_(values.normal_(0.0, spread, generator=generator))
+
+
+WRITERS = frozenset({"o_proj", "down_proj"})
+MATRICES = WRITERS | {
+    "embed_tokens", "value_embeds", "q_proj", "k_proj", "v_proj", "gate_proj", "up_proj", "dense1",
+}  # fmt: skip
+ONES = frozenset(
+    {"qkv_scale", "o_scale"}
+    | {f"{way}_lambda_{part}" for way in ("resid", "post") for part in ("attn", "mlp")}
+)
+ZEROS = frozenset({"xsa_alpha", "attn_gate", "ve_gate", "dense2", "dense2_mlp"})
+
+
+def _pick_current(decoder: Decoder, bias: nn.Parameter) -> None:
+    """Weight 1 for the state that is the layer's own stream, 0 for the others."""
+    bias.zero_()
+    for layer, states in decoder.taps.items():
+        bias[layer, states.index(layer) if layer in states else -1] = 1.0
+
+
+def count_parameters(decoder: nn.Module) -> int:
+    """Every parameter once, padded rows of the tables included."""
+    return sum(parameter.numel() for parameter in decoder.parameters())

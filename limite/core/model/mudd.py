@@ -1,0 +1,59 @@
+"""Mixtures of earlier states, with weights that depend on the token (MUDD, arXiv 2502.12170)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from limite.core.model.norm import rms_norm
+from limite.core.model.weights import small_dtype, unset
+
+
+class Mudd(nn.Module):
+    """For some layers: the attention input, and the residual base, mixed from earlier states.
+
+    ``u = gelu(dense1 rms(x))``, then one weight per state, ``dense2[layer] u + bias[layer]``, for
+    the attention input, and others (``_mlp``) for the residual base. Rows of layers that do not
+    mix are stored, as published checkpoints have them, and not used.
+    """
+
+    def __init__(
+        self, width: int, layers: int, taps: int, inner: int, residual: bool, dtype: torch.dtype
+    ) -> None:
+        super().__init__()
+        small = small_dtype(dtype)
+        self.residual = residual
+        self.dense1 = unset(inner, width, dtype=small)
+        self.dense2 = unset(layers, taps, inner, dtype=small)
+        self.bias = unset(layers, taps, dtype=small)
+        if residual:
+            self.dense2_mlp = unset(layers, taps, inner, dtype=small)
+            self.bias_mlp = unset(layers, taps, dtype=small)
+
+    def forward(
+        self, layer: int, stream: Tensor, states: Sequence[Tensor]
+    ) -> tuple[Tensor, Tensor]:
+        """The mixture for the attention and the residual base, both ``[N, width]``."""
+        kind = stream.dtype
+        hidden = F.gelu(F.linear(rms_norm(stream), self.dense1.to(kind)))  # [N, inner]
+        dense, bias = self.dense2[layer].to(kind), self.bias[layer].to(kind)
+        if not self.residual:
+            return _mix(F.linear(hidden, dense, bias), states), stream
+        # Both ways in one product; each weight is the same sum as alone.
+        dense = torch.cat((dense, self.dense2_mlp[layer].to(kind)))  # [2 * taps, inner]
+        bias = torch.cat((bias, self.bias_mlp[layer].to(kind)))
+        weights = F.linear(hidden, dense, bias)  # [N, 2 * taps]
+        inputs, base = weights.chunk(2, dim=-1)
+        return _mix(inputs, states), _mix(base, states)
+
+
+def _mix(weights: Tensor, states: Sequence[Tensor]) -> Tensor:
+    """``weights [N, taps]`` times the states, summed from left to right."""
+    parts = weights.unbind(-1)
+    total = parts[0][:, None] * states[0]
+    for weight, state in zip(parts[1:], states[1:], strict=True):
+        total = total + weight[:, None] * state
+    return total

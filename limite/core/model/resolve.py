@@ -1,0 +1,23 @@
+"""From an attention's name to the attention."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+from limite.core.kinds import Attention
+
+
+def attention_component(attention: Attention | str | Mapping[str, Any]) -> Attention:
+    """The component itself, or the registered one of that name, with its default settings.
+
+    A mapping has the name under ``type`` and settings beside it.
+    """
+    if not isinstance(attention, str | Mapping):
+        return attention
+    settings = {"type": attention} if isinstance(attention, str) else dict(attention)
+    # The registry stands above the model: it is reached by name, and only when asked for one.
+    registry = importlib.import_module("limite.core.discover").load_registry()
+    component: Attention = registry.get("attention", settings.pop("type")).load()(**settings)
+    return component

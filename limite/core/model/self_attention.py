@@ -1,0 +1,127 @@
+"""The attention part of a Limite block: everything but the mixing over tokens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from limite.core.kinds import Attention
+from limite.core.model.attention import AttentionMixer
+from limite.core.model.cache import Cache
+from limite.core.model.head_mix import head_mix
+from limite.core.model.layout import Layout
+from limite.core.model.rope import Phase, norm_and_rotate
+from limite.core.model.spec import AttentionShape, ModelSpec
+from limite.core.model.weights import Matrix, folded, small_dtype, unset
+
+
+@attrs.frozen(eq=False)
+class Pass:
+    """What all layers share in one pass over packed tokens."""
+
+    layout: Layout
+    phase: Phase
+    values: Tensor | None  # [N, kv_heads, D] value embeddings
+    cache: Cache | None = None
+
+
+class SelfAttention(nn.Module):
+    """Projections, value embedding, norms, rotary, own-value removal (XSA), head gate."""
+
+    def __init__(
+        self, spec: ModelSpec, layer: int, attention: Attention, dtype: torch.dtype
+    ) -> None:
+        super().__init__()
+        self.heads, self.kv_heads, self.head_width = spec.heads, spec.kv_heads, spec.head_width
+        self.layer = layer
+        small = small_dtype(dtype)
+        query_width, key_width = spec.heads * spec.head_width, spec.kv_heads * spec.head_width
+        self.q_proj = Matrix(query_width, spec.width, dtype)
+        self.k_proj = Matrix(key_width, spec.width, dtype)
+        self.v_proj = Matrix(key_width, spec.width, dtype)
+        self.o_proj = Matrix(spec.width, query_width, dtype)
+        self.qkv_scale = unset(dtype=small)
+        self.o_scale = unset(dtype=small)
+        self.xsa_alpha: nn.Parameter | None = None
+        self.attn_gate: nn.Parameter | None = None
+        self.ve_gate: nn.Parameter | None = None
+        assert spec.xsa_layers is not None
+        assert spec.value_layers is not None
+        if layer in spec.xsa_layers:
+            self.xsa_alpha = unset(spec.heads, dtype=small)
+        if spec.head_gate_channels:
+            self.attn_gate = unset(spec.heads, spec.head_gate_channels, dtype=small)
+        if layer in spec.value_layers:
+            assert spec.value_heads is not None
+            assert spec.value_gate_channels is not None
+            self.ve_gate = unset(spec.value_heads, spec.value_gate_channels, dtype=small)
+        assert spec.attention_scale is not None
+        shape = AttentionShape(
+            layer=layer,
+            layers=spec.layers,
+            heads=spec.heads,
+            kv_heads=spec.kv_heads,
+            head_width=spec.head_width,
+            width=spec.width,
+            scale=spec.attention_scale,
+        )
+        mixer: Any = attention.build(shape)
+        self.mixer: AttentionMixer = mixer
+
+    def projection(self) -> Tensor:
+        """One matrix for queries, keys, values, head gates and value gates, in that order.
+
+        Gates read the first channels of the same input: zeros stand for the others.
+        """
+        scale = self.qkv_scale
+        parts = [folded(scale, p.weight) for p in (self.q_proj, self.k_proj, self.v_proj)]
+        kind, width = parts[0].dtype, parts[0].shape[1]
+        if self.attn_gate is not None:
+            parts.append(F.pad(self.attn_gate.to(kind), (0, width - self.attn_gate.shape[1])))
+        if self.ve_gate is not None:
+            used = self.ve_gate[: self.kv_heads].to(kind)
+            parts.append(F.pad(used, (0, width - used.shape[1])))
+        return torch.cat(parts)
+
+    def output(self) -> Tensor:
+        return folded(self.o_scale, self.o_proj.weight)
+
+    def parts(self) -> tuple[int, int, int, int]:
+        """Widths in the projection: queries and keys, values, head gates, value gates."""
+        return (
+            (self.heads + self.kv_heads) * self.head_width,
+            self.kv_heads * self.head_width,
+            self.heads if self.attn_gate is not None else 0,
+            self.kv_heads if self.ve_gate is not None else 0,
+        )
+
+    def forward(self, inputs: Tensor, shared: Pass) -> Tensor:
+        """``inputs [N, width]``, normalised, to ``[N, width]`` before the residual join."""
+        mixed = F.linear(inputs, self.projection())
+        both, values, gates, value_gates = mixed.split(self.parts(), dim=-1)
+        values = values.unflatten(-1, (self.kv_heads, self.head_width))
+        if self.ve_gate is not None:
+            assert shared.values is not None
+            strength = (value_gates.sigmoid() * 2.0)[..., None]  # [N, kv_heads, 1]
+            values = values + strength * shared.values
+        both = both.unflatten(-1, (self.heads + self.kv_heads, self.head_width))
+        both = norm_and_rotate(both, shared.phase if self.mixer.rotary else None)
+        queries, keys = both.split((self.heads, self.kv_heads), dim=1)
+        if shared.cache is None:
+            out = self.mixer(queries, keys, values, inputs, shared.layout)
+        else:
+            out = self.mixer.extend(
+                queries,
+                keys,
+                values,
+                inputs,
+                shared.layout,
+                shared.cache.layers[self.layer],
+                shared.cache.seen,
+            )
+        out = head_mix(out, values, self.xsa_alpha, gates if self.attn_gate is not None else None)
+        return F.linear(out.flatten(1), self.output())

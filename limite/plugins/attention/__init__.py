@@ -1,0 +1,1 @@
+"""Attention: how the tokens of a row mix."""

@@ -1,0 +1,46 @@
+"""Limite's pattern: local layers, and now and then a global one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from limite.core.model.spec import AttentionShape
+from limite.plugins.attention.everywhere import Global
+from limite.plugins.attention.local import Local
+
+if TYPE_CHECKING:
+    from limite.core.model.attention import AttentionMixer
+
+
+def _layer_numbers(_instance: Any, attribute: Any, value: Any) -> None:
+    if value is not None and (list(value) != sorted(set(value)) or min(value, default=0) < 0):
+        raise ValueError(
+            f"{attribute.name!r} must list layer numbers from 0 in rising order, got {list(value)}"
+        )
+
+
+@attrs.frozen(kw_only=True)
+class LocalGlobal:
+    """Local attention with rotary positions; every ``global_every``-th layer global, without.
+
+    With 4: layers 3, 7, 11, ... counted from 0. ``global_layers`` names them instead.
+    """
+
+    window: int = attrs.field(
+        default=16, validator=attrs.validators.ge(1), metadata={"unit": "tokens"}
+    )
+    global_every: int = attrs.field(
+        default=4, validator=attrs.validators.ge(1), metadata={"unit": "layers"}
+    )
+    global_layers: tuple[int, ...] | None = attrs.field(default=None, validator=_layer_numbers)
+
+    def is_global(self, layer: int) -> bool:
+        if self.global_layers is not None:
+            return layer in self.global_layers
+        return layer % self.global_every == self.global_every - 1
+
+    def build(self, shape: AttentionShape) -> AttentionMixer:
+        part = Global() if self.is_global(shape.layer) else Local(window=self.window)
+        return part.build(shape)
