@@ -33,3 +33,8 @@ def limite_register(registry: Registrar) -> None:
 
     registry.logger("console", "limite.plugins.loggers.console:Console")
     registry.logger("jsonl", "limite.plugins.loggers.jsonl:JSONL")
+
+    attention = "limite.plugins.attention"
+    registry.attention("global", f"{attention}.everywhere:Global")
+    registry.attention("local", f"{attention}.local:Local")
+    registry.attention("local-global", f"{attention}.local_global:LocalGlobal")

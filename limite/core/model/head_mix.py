@@ -19,7 +19,7 @@ def _dot(left: Tensor, right: Tensor) -> Tensor:
 
 
 class _HeadMix(torch.autograd.Function):
-    """Shapes inside: outputs ``[N, K, G, D]``, values ``[N, K, 1, D]``, the rest ``[N, K, G, 1]``."""
+    """Inside: outputs ``[N, K, G, D]``, values ``[N, K, 1, D]``, the rest ``[N, K, G, 1]``."""
 
     @staticmethod
     def forward(
@@ -99,10 +99,8 @@ def _strength(alpha: Tensor, shape: tuple[int, int, int, int]) -> Tensor:
     return alpha.tanh().view(1, shape[1], shape[2], 1)
 
 
-def head_mix(
-    outputs: Tensor, values: Tensor, alpha: Tensor | None, gates: Tensor | None
-) -> Tensor:
-    """``(y - tanh(alpha) (y . v) v) * 2 sigmoid(gate)`` with the token's own value v at unit length.
+def head_mix(outputs: Tensor, values: Tensor, alpha: Tensor | None, gates: Tensor | None) -> Tensor:
+    """``(y - tanh(alpha) (y . v) v) * 2 sigmoid(gate)``, v the token's own value at unit length.
 
     ``outputs [N, heads, D]``, ``values [N, kv_heads, D]``, ``alpha [heads]``, ``gates [N, heads]``;
     without ``alpha`` or ``gates`` that half is left out. XSA runs in float32.

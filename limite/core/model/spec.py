@@ -148,9 +148,7 @@ class ModelSpec:
             )
         at_most("rope_pairs", self.rope_pairs, "half of 'head_width'", self.head_width // 2)
         if self.head_width % 2 and self.rope_pairs != 0:
-            wrong.append(
-                f"'head_width' ({self.head_width}) must be even, unless 'rope_pairs' is 0"
-            )
+            wrong.append(f"'head_width' ({self.head_width}) must be even, unless 'rope_pairs' is 0")
         at_most("value_width", self.value_width, "'head_width'", self.head_width)
         at_most("value_gate_channels", self.value_gate_channels, "'width'", self.width)
         at_most("head_gate_channels", self.head_gate_channels, "'width'", self.width)

@@ -55,9 +55,7 @@ class KeyValueCache(LayerCache):
         assert isinstance(source, KeyValueCache)
         self.kv.index_copy_(1, rows, source.kv)
 
-    def append(
-        self, keys: Tensor, values: Tensor, layout: Layout, before: tuple[int, ...]
-    ) -> None:
+    def append(self, keys: Tensor, values: Tensor, layout: Layout, before: tuple[int, ...]) -> None:
         """Stores a chunk ``[N, kv_heads, D]`` of each row; of a long one, what a ring keeps."""
         memo = ("append", self.slots)
         if memo not in layout.memo:
@@ -131,9 +129,7 @@ def chunk_groups(
     return groups
 
 
-def _mask(
-    place: Tensor, seen: Tensor, past: int, slots: int, window: int | None
-) -> Tensor | None:
+def _mask(place: Tensor, seen: Tensor, past: int, slots: int, window: int | None) -> Tensor | None:
     """Which of ``past`` slots and of the chunk's own places each query of the chunk sees."""
     places = len(place)
     own = band(places, places if window is None else window, place.device)

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from limite.core.model.attention import AttentionMixer, Moment
+from limite.core.model.attention import AttentionMixer
 from limite.core.model.layout import Layout
 from limite.core.model.spec import AttentionShape
 from limite.plugins.attention.keyvalue import KeyValueCache, band, bucket, chunk_groups
@@ -59,9 +59,7 @@ class WindowMixer(AttentionMixer):
         if self.window is not None:
             slots = min(slots, self.window)
         return KeyValueCache(
-            torch.zeros(
-                2, rows, self.kv_heads, slots, self.head_width, dtype=dtype, device=device
-            )
+            torch.zeros(2, rows, self.kv_heads, slots, self.head_width, dtype=dtype, device=device)
         )
 
     def extend(
