@@ -43,4 +43,4 @@ def uniforms(keys: NDArray[np.uint64], first: int, count: int) -> NDArray[np.flo
     z ^= z >> np.uint64(27)
     z *= SECOND
     z ^= z >> np.uint64(31)
-    return (z >> np.uint64(12)) * 2.0**-52
+    return (z >> np.uint64(12)).astype(np.float64) * 2.0**-52

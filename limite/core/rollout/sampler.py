@@ -1,0 +1,308 @@
+"""Samples responses: prompts are read once, all rows step together, finished rows leave.
+
+What a row samples depends on the weights, its prompt and budget, and the counter-based stream of
+its (seed, problem, sample index), bit for bit: not on the slot it sits in, the rows beside it, or
+when rows are removed. Three rules keep it so.
+
+* One uniform per row and position inverts the running sum of the row's own probabilities.
+* How long a batch is must not depend on who is in it, because a matrix product over more keys may
+  round differently even where the extra keys carry no weight. So prompts are sorted into classes
+  by their own length, and column 0 of every batch is a pinned row as long as its class allows.
+* A batch never has fewer than ``LEAST_ROWS`` rows (copies of the pinned one fill it up), because
+  below that matrix products use kernels that round differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, Protocol
+
+import attrs
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from limite.core.errors import LimiteError, RunFailed
+from limite.core.kinds import Request
+from limite.core.model.layout import Layout
+from limite.core.model.spec import ModelSpec
+from limite.core.rollout.budget import check_response
+from limite.core.rollout.uniforms import row_keys, uniforms
+from limite.core.tokenizer import CharacterTokenizer
+from limite.core.types import Response
+
+CLASS_TOKENS = 32  # prompt lengths and cache capacities are rounded up to multiples of this
+LEAST_ROWS = 8
+UNIFORM_BLOCK = 64  # positions drawn ahead
+
+
+class Cache(Protocol):
+    """Keys and values of the rows in a batch."""
+
+    def select(self, row_indexes: Tensor) -> Cache:
+        """A cache of the given rows, in that order; a row may be taken more than once."""
+        ...
+
+
+class StepDecoder(Protocol):
+    """What the sampler asks of a model; ``limite.core.model.decoder`` says what it means."""
+
+    @property
+    def spec(self) -> ModelSpec: ...
+
+    def new_cache(self, rows: int, capacity_tokens: int) -> Any: ...
+
+    def extend(self, tokens: Tensor, layout: Layout, cache: Any) -> Tensor: ...
+
+    def step(self, tokens: Tensor, cache: Any) -> Tensor: ...
+
+    def logits(self, hidden: Tensor) -> Tensor: ...
+
+
+class Sampler:
+    """Draws responses from a decoder at a temperature, up to ``slots`` rows at a time.
+
+    ``seed`` names the stream of the batch: the same seed, problem and sample index give the same
+    response. Recorded log-probabilities are of the distribution sampled from: the temperature
+    applied, over every column of the head. Ids from ``forbid_from`` on (rows that only pad the
+    head) keep their mass there but are never drawn. Finished rows are removed when they make up
+    the share ``compact_at`` of the batch.
+    """
+
+    def __init__(
+        self,
+        decoder: StepDecoder,
+        tokenizer: CharacterTokenizer,
+        *,
+        seed: int,
+        eos_ids: Collection[int] | None = None,
+        temperature: float = 1.0,
+        slots: int = 512,
+        forbid_from: int | None = None,
+        compact_at: float = 0.25,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        if not temperature > 0:
+            raise LimiteError(f"temperature must be above 0, got {temperature}")
+        if slots < 1:
+            raise LimiteError(f"slots must be at least 1, got {slots}")
+        self.decoder = decoder
+        self.tokenizer = tokenizer
+        self.seed = seed
+        self.eos_ids = frozenset((tokenizer.eos_id,) if eos_ids is None else eos_ids)
+        if not self.eos_ids:
+            raise LimiteError("the set of end-of-sequence ids is empty; no response could end")
+        self.temperature = temperature
+        self.slots = slots
+        self.forbid_from = tokenizer.vocabulary if forbid_from is None else forbid_from
+        self.compact_at = compact_at
+        self.device = torch.device(device)
+
+    def generate(
+        self, requests: Sequence[Request], policy_version: int
+    ) -> Iterator[tuple[int, Response]]:
+        """A response for each request, with the request's index, in order of completion."""
+        for wave in waves(requests, self.slots, self.decoder.spec.context):
+            running = _Running(self, wave, policy_version)
+            while running.rows:
+                yield from running.advance()
+
+
+@attrs.frozen(kw_only=True)
+class Wave:
+    """Requests to sample together, by index, and the lengths that all of them share."""
+
+    requests: dict[int, Request]
+    pinned_tokens: int  # of the pinned row's prompt: no prompt of the wave is longer
+    capacity_tokens: int
+
+
+def waves(requests: Sequence[Request], slots: int, context: int) -> Iterator[Wave]:
+    """Cuts requests into waves of one class and at most ``slots`` rows.
+
+    The lengths of a class follow from the request itself and the context, nothing else.
+    """
+    classes: dict[tuple[int, int], list[int]] = {}
+    for index, request in enumerate(requests):
+        prompt, budget = len(request.prompt_ids), request.budget_tokens
+        # The pinned row goes on as long as any other, so it must fit the context too.
+        pinned = max(prompt, min(_rounded_up(prompt), context - budget))
+        capacity = min(_rounded_up(pinned + budget), max(context, prompt + budget))
+        classes.setdefault((pinned, capacity), []).append(index)
+    for (pinned, capacity), indexes in classes.items():
+        for first in range(0, len(indexes), slots):
+            chosen = indexes[first : first + slots]
+            yield Wave(
+                requests={index: requests[index] for index in chosen},
+                pinned_tokens=pinned,
+                capacity_tokens=capacity,
+            )
+
+
+def _rounded_up(tokens: int) -> int:
+    return -(-tokens // CLASS_TOKENS) * CLASS_TOKENS
+
+
+class _Running:
+    """Rows that started together: position t of every row is sampled in the same step.
+
+    Column 0 is the pinned row. It and its copies belong to no request and count as finished.
+    """
+
+    @torch.inference_mode()
+    def __init__(self, sampler: Sampler, wave: Wave, policy_version: int) -> None:
+        self.sampler = sampler
+        self.wave = wave
+        self.policy_version = policy_version
+        self.position = 0
+        chosen = list(wave.requests.values())
+        # Requests of one group share their problem; its id is a hash worth taking once.
+        ids = {id(request.problem): request.problem.id for request in chosen}
+        self.problem_ids = {i: ids[id(request.problem)] for i, request in wave.requests.items()}
+        keys = row_keys(
+            sampler.seed, ((ids[id(each.problem)], each.sample_index) for each in chosen)
+        )
+        fill = max(1, LEAST_ROWS - len(chosen))
+        # The request of each column, or -1.
+        self.owners = np.concatenate([np.full(fill, -1), np.array(list(wave.requests))])  # [R]
+        self.keys = np.concatenate([np.zeros(fill, np.uint64), keys])  # [R]
+        budgets = [0] * fill + [request.budget_tokens for request in chosen]
+        self.budgets = np.array(budgets)  # [R] tokens
+        shape = (max(budgets), len(budgets))
+        self.tokens = torch.zeros(shape, dtype=torch.int64, device=sampler.device)  # [T, R]
+        self.logprobs = torch.zeros(shape, device=sampler.device)  # [T, R] nats
+        self.eos = torch.tensor(sorted(sampler.eos_ids), device=sampler.device)
+        self._move_rows()
+        self._prefill(fill, [request.prompt_ids for request in chosen])
+
+    @property
+    def rows(self) -> int:
+        """Rows in the batch; 0 when every response has been handed out."""
+        return len(self.owners)
+
+    def _move_rows(self) -> None:
+        """Brings to the device what follows from ``owners``, ``keys`` and ``budgets``."""
+        device = self.sampler.device
+        self.done = torch.from_numpy(self.owners < 0).to(device)  # [R]
+        self.row_budgets = torch.from_numpy(self.budgets).to(device)  # [R] tokens
+        self.row_ends = set(self.budgets.tolist())
+        self._draw_ahead()
+
+    def _draw_ahead(self) -> None:
+        block = uniforms(self.keys, self.position, UNIFORM_BLOCK)  # [R, block]
+        by_step = torch.from_numpy(np.ascontiguousarray(block.T)).to(self.sampler.device)
+        self.uniforms = by_step[:, :, None].unbind()  # block times [R, 1]
+        self.drawn_from = self.position
+
+    def _prefill(self, fill: int, prompts: Sequence[tuple[int, ...]]) -> None:
+        """Reads each distinct prompt once and copies its cache to the rows that share it."""
+        pinned = (self.sampler.tokenizer.pad_id,) * self.wave.pinned_tokens
+        places = {pinned: 0}
+        for prompt in prompts:
+            places.setdefault(prompt, len(places))
+        distinct = list(places)
+        distinct += [pinned] * (LEAST_ROWS - len(distinct))
+        device, decoder = self.sampler.device, self.sampler.decoder
+        layout = Layout.from_lengths([len(prompt) for prompt in distinct], device)
+        tokens = torch.tensor([token for prompt in distinct for token in prompt], device=device)
+        cache = decoder.new_cache(len(distinct), self.wave.capacity_tokens)
+        hidden = decoder.extend(tokens, layout, cache)  # [N, width]
+        last = torch.tensor([len(prompt) for prompt in distinct], device=device).cumsum(0) - 1
+        rows = torch.tensor([0] * fill + [places[prompt] for prompt in prompts], device=device)
+        self.hidden = hidden[last[rows]]  # [R, width]
+        self.cache = cache.select(rows)
+
+    @torch.inference_mode()
+    def advance(self) -> list[tuple[int, Response]]:
+        """Samples positions until rows are worth removing, and returns the finished ones."""
+        only_eos = int(self.eos[0]) if len(self.eos) == 1 else None
+        while True:
+            token, logprob = self._sample()  # [R], [R]
+            self.tokens[self.position] = token
+            self.logprobs[self.position] = logprob
+            self.position += 1
+            self.done |= token == only_eos if only_eos is not None else torch.isin(token, self.eos)
+            if self.position in self.row_ends:
+                self.done |= self.row_budgets <= self.position
+            finished = int(self.done.sum())
+            if finished == self.rows:
+                responses = self._responses(np.flatnonzero(self.owners >= 0))
+                self.owners = self.owners[:0]
+                return responses
+            smaller = max(LEAST_ROWS, 1 + self.rows - finished) < self.rows
+            if smaller and finished >= self.sampler.compact_at * self.rows:
+                responses = self._remove_finished()
+                token = self.tokens[self.position - 1]
+                self.hidden = self.sampler.decoder.step(token, self.cache)
+                return responses
+            self.hidden = self.sampler.decoder.step(token, self.cache)  # [R, width]
+
+    def _sample(self) -> tuple[Tensor, Tensor]:
+        """The next token of every row ``[R]`` and its log-probability ``[R]`` in nats."""
+        logits = self.sampler.decoder.logits(self.hidden)  # [R, V] float32
+        if self.sampler.temperature != 1.0:
+            logits = logits / self.sampler.temperature
+        logp = torch.log_softmax(logits, dim=-1)  # [R, V] nats, float32
+        # Float64, so that over a large vocabulary no token's share is lost in the running sum.
+        reached = logp[:, : self.sampler.forbid_from].exp().cumsum(-1, dtype=torch.float64)
+        if self.position - self.drawn_from >= UNIFORM_BLOCK:
+            self._draw_ahead()
+        threshold = self.uniforms[self.position - self.drawn_from] * reached[:, -1:]  # [R, 1]
+        # Only probabilities that are not numbers run off the end; _responses reports those.
+        token = torch.searchsorted(reached, threshold, right=True).clamp_(max=reached.shape[1] - 1)
+        return token.squeeze(-1), logp.gather(1, token).squeeze(-1)
+
+    def _remove_finished(self) -> list[tuple[int, Response]]:
+        """Hands out finished rows and keeps the pinned row, copies as needed, and the others."""
+        done = self.done.cpu().numpy()
+        responses = self._responses(np.flatnonzero(done & (self.owners >= 0)))
+        alive = np.flatnonzero(~done)
+        fill = max(1, LEAST_ROWS - len(alive))
+        kept = np.concatenate([np.zeros(fill, alive.dtype), alive])
+        self.owners, self.keys, self.budgets = (
+            self.owners[kept],
+            self.keys[kept],
+            self.budgets[kept],
+        )
+        rows = torch.from_numpy(kept).to(self.sampler.device)
+        self.tokens = self.tokens.index_select(1, rows)
+        self.logprobs = self.logprobs.index_select(1, rows)
+        self.cache = self.cache.select(rows)
+        self._move_rows()
+        return responses
+
+    def _responses(self, columns: NDArray[np.int64]) -> list[tuple[int, Response]]:
+        """Finished rows as records, cut after their first end token or at their budget."""
+        where = torch.from_numpy(columns).to(self.sampler.device)
+        tokens = self.tokens[: self.position].index_select(1, where).T.cpu().numpy()  # [F, T]
+        logprobs = self.logprobs[: self.position].index_select(1, where).T.cpu().numpy()
+        ends = np.isin(tokens, list(self.sampler.eos_ids))
+        # A finished row steps along until it is removed; what it drew meanwhile is cut off.
+        ended_at = np.where(ends.any(axis=1), ends.argmax(axis=1) + 1, np.iinfo(np.int64).max)
+        lengths = np.minimum(ended_at, self.budgets[columns])
+        natural = ended_at <= self.budgets[columns]
+        if not np.isfinite(logprobs[np.arange(len(columns)), lengths - 1]).all():
+            raise RunFailed(
+                "the model gives probabilities that are not finite; "
+                "lower the learning rate of the stage before"
+            )
+        out = []
+        for row, index in enumerate(self.owners[columns].tolist()):
+            request = self.wave.requests[index]
+            length, by_itself = int(lengths[row]), bool(natural[row])
+            completion = tuple(tokens[row, :length].tolist())
+            response = Response(
+                problem_id=self.problem_ids[index],
+                sample_index=request.sample_index,
+                prompt_ids=request.prompt_ids,
+                completion_ids=completion,
+                logprobs=tuple(logprobs[row, :length].tolist()),
+                finish_reason="eos" if by_itself else "length",
+                completion_budget=request.budget_tokens,
+                policy_version=self.policy_version,
+                text=self.sampler.tokenizer.decode(completion[: length - by_itself]),
+            )
+            check_response(response, eos_ids=self.sampler.eos_ids)
+            out.append((index, response))
+        return out
