@@ -38,3 +38,10 @@ def limite_register(registry: Registrar) -> None:
     registry.attention("global", f"{attention}.everywhere:Global")
     registry.attention("local", f"{attention}.local:Local")
     registry.attention("local-global", f"{attention}.local_global:LocalGlobal")
+    registry.reward("accuracy", "limite.plugins.rewards.accuracy:Accuracy")
+    registry.curriculum("uniform", "limite.plugins.curricula.uniform:Uniform")
+    registry.curriculum("pass-rate", "limite.plugins.curricula.pass_rate:PassRate")
+    registry.rollout_schedule(
+        "complete-episodes",
+        "limite.plugins.rollout_schedules.complete_episodes:CompleteEpisodes",
+    )

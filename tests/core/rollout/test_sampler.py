@@ -221,7 +221,7 @@ def test_each_prompt_is_read_once_and_finished_rows_leave(
     assert compact.prefilled == [17]  # and the pinned row
     assert compact.steps[0] == 65
     assert compact.steps == sorted(compact.steps, reverse=True)
-    assert compact.steps[-1] < 20
+    assert compact.steps[-1] < 30
     whole = attrs.evolve(decoder, touchy=0.0, steps=[], prefilled=[])
     assert sample(whole, tokenizer, requests, compact_at=1.0) == responses
     assert set(whole.steps) == {65}
