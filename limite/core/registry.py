@@ -231,10 +231,10 @@ class Registry:
             return "broken"
         if entry.distribution == BUILT_IN:
             return "ok"
-        rivals = [e for e in self._named(entry.kind, entry.name) if e.broken is None]
-        if any(rival.distribution == BUILT_IN for rival in rivals):
+        same = self._named(entry.kind, entry.name)
+        if any(rival.distribution == BUILT_IN for rival in same):
             return "shadowed"
-        return "ambiguous" if len(rivals) > 1 else "ok"
+        return "ambiguous" if sum(rival.broken is None for rival in same) > 1 else "ok"
 
     def usable_name(self, entry: Entry) -> str:
         """The shortest name that ``get`` answers with ``entry``."""

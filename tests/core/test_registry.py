@@ -118,6 +118,42 @@ def test_two_plugins_with_one_name_need_the_qualified_one() -> None:
     assert made.get("lr_schedule", "own").distribution == "other"
 
 
+CLASSES = [
+    attrs.make_class(f"Made{number}", {}, bases=(Constant,), frozen=True, kw_only=True)
+    for number in range(6)
+]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["limite", "a", "b-c"]), st.sampled_from(["x", "y"]), st.booleans()
+        ),
+        max_size=len(CLASSES),
+        unique_by=lambda component: component[:2],
+    )
+)
+def test_every_working_component_is_reached_by_its_usable_name(
+    components: list[tuple[str, str, bool]],
+) -> None:
+    made = Registry()
+    for (distribution, name, works), component in zip(components, CLASSES, strict=False):
+        made.add(
+            registrations(**{name: component}),
+            distribution=distribution,
+            broken=None if works else "no reason",
+        )
+    working = [entry for entry in made.entries() if entry.broken is None]
+    for entry in working:
+        assert made.get("lr_schedule", made.usable_name(entry)) is entry
+        assert made.get("lr_schedule", entry.qualified_name) is entry
+        assert made.name_of(entry.load()) == made.usable_name(entry)
+    assert len(set(made.names("lr_schedule"))) == len(working)
+    for entry in set(made.entries()) - set(working):
+        with pytest.raises(LimiteError, match="broken: no reason"):
+            made.get("lr_schedule", entry.qualified_name)
+
+
 def test_unknown_names_get_a_suggestion() -> None:
     made = registry(limite={"constant": Constant, "half": Half})
     with pytest.raises(LimiteError, match="'constnt'; did you mean 'constant'"):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import attrs
@@ -106,6 +107,7 @@ def _show_entry(registry: Registry, entry: Entry, as_json: bool) -> None:
         show_table(
             ("SETTING", "TYPE", "DEFAULT", "UNIT", "HELP"),
             [tuple(field.values()) for field in page["fields"]],
+            cut=False,
         )
     else:
         click.echo("no settings")
@@ -139,7 +141,7 @@ def _class_facts(component: type[Any]) -> dict[str, Any]:
     if getattr(component, "needs", None) is not None:
         facts["needs"] = sorted(component.needs)
     if getattr(component, "paired_advantage", None) is not None:
-        facts["paired_advantage"] = component.paired_advantage
+        facts["paired_advantage"] = dict(component.paired_advantage)
     return facts
 
 
@@ -157,18 +159,17 @@ def _run_laws(registry: Registry, distribution: str, as_json: bool) -> None:
         known = {entry.distribution for entry in registry.entries()}
         near = did_you_mean(wanted, known) or f"; there are {', '.join(sorted(known))}"
         raise LimiteError(f"--laws: no components of a distribution {distribution!r}{near}")
-    module, _, attribute = LAWS_FOR.partition(":")
-    laws_for = getattr(importlib.import_module(module), attribute)
     results = []
-    for entry in chosen:
-        for law, reason in _judge(entry, laws_for):
-            results.append(
-                {"kind": entry.kind, "name": entry.name, "law": law, "ok": not reason}
-                | ({"reason": reason} if reason else {})
-            )
-            if not as_json:
-                verdict = f"failed: {reason}" if reason else "ok"
-                click.echo(f"{entry.kind}/{entry.name}  {law}  {verdict}")
+    with _same_examples_every_time():
+        for entry in chosen:
+            for law, reason in _judge(entry):
+                results.append(
+                    {"kind": entry.kind, "name": entry.name, "law": law, "ok": not reason}
+                    | ({"reason": reason} if reason else {})
+                )
+                if not as_json:
+                    verdict = f"failed: {reason}" if reason else "ok"
+                    click.echo(f"{entry.kind}/{entry.name}  {law}  {verdict}")
     if as_json:
         show_json(results)
     failed = sum(not result["ok"] for result in results)
@@ -176,22 +177,38 @@ def _run_laws(registry: Registry, distribution: str, as_json: bool) -> None:
         raise RunFailed(f"{failed} of {len(results)} laws failed")
 
 
-Laws = Callable[[str, Any], Mapping[str, Callable[[], None]]]
+@contextlib.contextmanager
+def _same_examples_every_time() -> Iterator[None]:
+    """Laws draw the same examples at each call, and leave no folder of examples behind."""
+    from hypothesis import settings
 
-
-def _judge(entry: Entry, laws_for: Laws) -> list[tuple[str, str]]:
-    """Each law's name with the reason why it failed, or an empty reason."""
+    before = settings.get_current_profile_name()
+    settings.register_profile("limite-laws", derandomize=True, database=None, deadline=None)
+    settings.load_profile("limite-laws")
     try:
-        laws = laws_for(entry.kind, entry.load())
+        yield
+    finally:
+        settings.load_profile(before)
+
+
+def _judge(entry: Entry) -> Iterator[tuple[str, str]]:
+    """Each law's name with the reason why it failed, or an empty reason, as they are tried."""
+    try:
+        component = entry.load()()
     except LimiteError as error:
-        return [("loads", str(error))]
-    results = []
+        yield "loads", str(error)
+        return
+    except TypeError as error:
+        yield "has defaults", f"cannot be used by its name alone: {error}"
+        return
+    module, _, attribute = LAWS_FOR.partition(":")
+    laws: Mapping[str, Callable[[], None]]
+    laws = getattr(importlib.import_module(module), attribute)(entry.kind, component)
     for name, law in laws.items():
+        reason = ""
         try:
             law()
         except Exception as error:  # whatever a component raises breaks the law
             notes = getattr(error, "__notes__", [])
-            results.append((name, "\n    ".join([f"{type(error).__name__}: {error}", *notes])))
-        else:
-            results.append((name, ""))
-    return results
+            reason = "\n    ".join([f"{type(error).__name__}: {error}", *notes])
+        yield name, reason

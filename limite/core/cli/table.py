@@ -11,10 +11,10 @@ from typing import Any
 import click
 
 
-def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, cut: bool = True) -> None:
     """Print rows under their column names. Without a terminal nothing is styled or cut."""
     terminal = sys.stdout.isatty()
-    screen = shutil.get_terminal_size().columns if terminal else None
+    screen = shutil.get_terminal_size().columns if terminal and cut else None
     widths = [max(len(cell) for cell in column) for column in zip(columns, *rows, strict=True)]
     for number, row in enumerate([columns, *rows]):
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]

@@ -162,7 +162,7 @@ def laws(monkeypatch: pytest.MonkeyPatch) -> None:
 
     module = ModuleType("limite.plugins.conformance")
     module.laws_for = lambda kind, component: (  # type: ignore[attr-defined]
-        {"finite": holds} if component is Bare else {"finite": holds, "adds_up": fails}
+        {"finite": holds} if type(component) is Bare else {"finite": holds, "adds_up": fails}
     )
     monkeypatch.setitem(sys.modules, "limite.plugins.conformance", module)
 
@@ -175,18 +175,29 @@ def test_laws_that_hold(limite: Any) -> None:
 
 @pytest.mark.usefixtures("registry", "laws")
 def test_laws_that_fail_say_why(limite: Any) -> None:
-    ended = limite("plugins", "--laws", "Limite_A")
+    ended = limite("plugins", "--laws", "Limite_B")
     assert ended.code == 1
     assert ended.out.splitlines() == [
-        "objective/soft  finite  ok",
-        "objective/soft  adds_up  failed: AssertionError: the loss moved",
+        "objective/bare  finite  ok",
+        "objective/bare  adds_up  failed: AssertionError: the loss moved",
         "    Falsifying example: tokens=3",
+    ]
+    assert "1 of 2 laws failed" in ended.err
+    results = json.loads(limite("plugins", "--laws", "limite-b", "--json").out)
+    assert [result["ok"] for result in results] == [True, False]
+
+
+@pytest.mark.usefixtures("registry", "laws")
+def test_components_that_cannot_be_judged_fail(limite: Any) -> None:
+    ended = limite("plugins", "--laws", "limite-a")
+    assert ended.code == 1
+    assert ended.out.splitlines() == [
+        "objective/soft  has defaults  failed: cannot be used by its name alone: "
+        "Soft.__init__() missing 1 required keyword-only argument: 'limit'",
         "lr_schedule/gone  loads  failed: lr_schedule 'gone' of limite-a is broken: "
         "ModuleNotFoundError: No module named 'limite_nowhere'",
     ]
-    assert "2 of 3 laws failed" in ended.err
-    results = json.loads(limite("plugins", "--laws", "limite-a", "--json").out)
-    assert [result["ok"] for result in results] == [True, False, False]
+    assert "2 of 2 laws failed" in ended.err
 
 
 @pytest.mark.usefixtures("registry", "laws")
