@@ -20,15 +20,19 @@ from limite.core.config_fields import (
     Table,
     allows_non_finite,
     checked,
+    contradictions,
+    expanded,
     field_types,
     raw_default,
+    refused,
     sketch,
     tags_of,
 )
 from limite.core.config_leaves import STRICT_LEAVES, describe
 from limite.core.config_shapes import Read, register_shapes
-from limite.core.config_types import arms_of, component_kind, is_attrs
+from limite.core.config_types import a_kind, arms_of, component_kind, is_attrs
 from limite.core.errors import LimiteError, Mistake, SettingsError, did_you_mean
+from limite.core.kinds import KINDS
 
 T = TypeVar("T")
 Locate = Callable[[tuple[Key, ...]], Place]
@@ -141,7 +145,7 @@ def converter(registry: Components) -> cattrs.Converter:
         try:
             return made.structure(value, expected)
         except (BaseValidationError, ValueError, TypeError) as error:
-            raise Faults([Fault((), _reason(error))]) from None
+            raise Faults(refused(error)) from None
         except StructureHandlerNotFoundError:
             raise LimiteError(f"settings cannot hold a field of type {expected}") from None
 
@@ -192,7 +196,7 @@ def _structure_attrs(data: Any, cls: Any, read: Read) -> Any:
             value = raw
         else:
             with gathered(faults, alias) as step:
-                value = read(raw, types[field.name])
+                value = read(expanded(field, raw), types[field.name])
             if step.failed:
                 continue
         values[alias] = value
@@ -203,11 +207,11 @@ def _structure_attrs(data: Any, cls: Any, read: Read) -> Any:
             if message:
                 faults.append(Fault((str(field.alias),), message))
     if faults:
-        raise Faults(faults)
+        raise Faults([*faults, *contradictions(partial)])
     try:
         return cls(**values)
     except (ValueError, TypeError, LimiteError) as error:
-        raise Faults([Fault((), _reason(error))]) from None
+        raise Faults(refused(error)) from None
 
 
 def _tagged(data: Any, base: type, tags: Mapping[str, type]) -> tuple[type, Any]:
@@ -234,20 +238,21 @@ def _component(data: Any, kind: str, registry: Components) -> tuple[type, Table]
     if isinstance(data, str):
         return component_class(kind, data, registry), Table({})
     table = sketch(data)
-    article = "an" if kind[0] in "aeiou" else "a"
     if table is None:
-        message = f"expected {article} {kind} (a name, or a table with 'type'), got "
+        message = f"expected {a_kind(kind)} (a name, or a table with 'type'), got "
         raise Faults([Fault((), message + describe(data))])
     if table.origin is not None:
         name = type_name(table.origin, registry)
         if name is None:
-            message = f"{table.origin.__name__} is not registered as {article} {kind} by any plugin"
+            message = f"{table.origin.__name__} is not registered as {a_kind(kind)} by any plugin"
             raise Faults([Fault((), message)])
-        if component_class(kind, name, registry) is not table.origin:
-            raise Faults([Fault((), f"expected {article} {kind}, got {describe(data)}")])
+        if name not in registry.names(kind) or (
+            component_class(kind, name, registry) is not table.origin
+        ):
+            raise Faults([Fault((), f"expected {a_kind(kind)}, got {describe(data)}")])
         return table.origin, table
     if "type" not in table:
-        raise Faults([Fault((), f"{article} {kind} needs a 'type'" + _choice(kind, registry))])
+        raise Faults([Fault((), f"{a_kind(kind)} needs a 'type'" + _choice(kind, registry))])
     if not isinstance(table["type"], str):
         raise Faults([Fault(("type",), f"expected str, got {describe(table['type'])}")])
     try:
@@ -262,6 +267,11 @@ def component_class(kind: str, name: str, registry: Components) -> type:
     try:
         return registry.get(kind, name).load()
     except LimiteError as error:
+        others = [other for other in KINDS if other != kind and name in registry.names(other)]
+        if others:
+            near = did_you_mean(name, registry.names(kind)) or _choice(kind, registry)
+            message = f"{name!r} is {a_kind(others[0])}, not {a_kind(kind)}{near}"
+            raise Faults([Fault((), message)]) from None
         raise Faults([Fault((), str(error))]) from None
 
 
@@ -272,7 +282,3 @@ def _choice(kind: str, registry: Components) -> str:
 
 def _named(cls: type) -> str:
     return f"a table ({cls.__name__})"
-
-
-def _reason(error: Exception) -> str:
-    return str(error.args[0]) if error.args else str(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import re
 import typing
@@ -10,7 +11,8 @@ from typing import Any
 
 import attrs
 
-from limite.core.errors import LimiteError
+from limite.core.config_faults import Fault, Faults
+from limite.core.errors import LimiteError, SettingsError
 
 
 class Table(dict[str, Any]):
@@ -64,6 +66,21 @@ def raw_default(field: attrs.Attribute[Any], partial: Any) -> Any:
     return default
 
 
+def expanded(field: attrs.Attribute[Any], raw: Any) -> Any:
+    """The settings that a name stands for, where the field's ``named`` says who knows them.
+
+    ``metadata={"named": "package.module:function"}`` names a function from the name to the value.
+    """
+    target = field.metadata.get("named")
+    if target is None or not isinstance(raw, str):
+        return raw
+    module, _, function = target.partition(":")
+    try:
+        return getattr(importlib.import_module(module), function)(raw)
+    except LimiteError as error:
+        raise Faults([Fault((), str(error))]) from None
+
+
 def allows_non_finite(field: attrs.Attribute[Any]) -> bool:
     """Whether infinity means something here: its default is infinite, or ``finite`` is False."""
     default = field.default
@@ -89,6 +106,32 @@ def checked(
         if not incomplete:
             raise
     return None
+
+
+def refused(error: Exception) -> list[Fault]:
+    """What a settings class says against its own fields: a SettingsError may name the field."""
+    if isinstance(error, SettingsError):
+        return [
+            Fault((mistake.path,) if mistake.path else (), mistake.message)
+            for mistake in error.mistakes
+        ]
+    return [Fault((), str(error.args[0]) if error.args else str(error))]
+
+
+def contradictions(partial: Any) -> list[Fault]:
+    """What a settings class says of its fields together, as far as they could be read.
+
+    Without some of its fields, or with one out of bounds, the class may be unable to tell.
+    """
+    check = getattr(partial, "__attrs_post_init__", None)
+    try:
+        if check is not None:
+            check()
+    except (ValueError, LimiteError) as error:
+        return refused(error)
+    except (AttributeError, TypeError, ArithmeticError, LookupError):
+        return []
+    return []
 
 
 def _plain(message: str, name: str) -> str:

@@ -12,7 +12,7 @@ import cattrs
 from limite.core.config_faults import Fault, Faults, gathered
 from limite.core.config_fields import sketch
 from limite.core.config_leaves import STRICT_LEAVES, describe
-from limite.core.config_types import arms_of, is_array, is_literal, is_mapping, is_path, is_union
+from limite.core.config_types import arms_of, is_array, is_literal, is_mapping, is_union
 from limite.core.errors import did_you_mean
 
 Read = Callable[[Any, Any], Any]
@@ -21,7 +21,7 @@ Read = Callable[[Any, Any], Any]
 def register_shapes(converter: cattrs.Converter, read: Read) -> None:
     """The hooks of this file; ``read`` reads one value below another."""
     converter.register_structure_hook_func(is_literal, _literal)
-    converter.register_structure_hook_func(is_path, _path)
+    converter.register_structure_hook(Path, _path)
     converter.register_structure_hook_func(is_mapping, lambda data, t: _mapping(data, t, read))
     converter.register_structure_hook_func(is_array, lambda data, t: _array(data, t, read))
     converter.register_structure_hook_func(is_union, lambda data, t: _union(data, t, read))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence, Set
-from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
 import attrs
@@ -37,16 +36,17 @@ def component_kind(expected: Any) -> str | None:
     return None
 
 
+def a_kind(kind: str) -> str:
+    """``"an objective"``, ``"a lr schedule"``: a kind in a sentence."""
+    return f"{'an' if kind[0] in 'aeiol' and kind != 'logger' else 'a'} {kind.replace('_', ' ')}"
+
+
 def is_attrs(expected: Any) -> bool:
     return isinstance(expected, type) and attrs.has(expected)
 
 
 def is_literal(expected: Any) -> bool:
     return get_origin(expected) is Literal
-
-
-def is_path(expected: Any) -> bool:
-    return expected is Path
 
 
 def is_mapping(expected: Any) -> bool:

@@ -13,7 +13,7 @@ import attrs
 
 from limite.core.config import Components, component_class
 from limite.core.config_faults import Fault, Faults, Key
-from limite.core.config_fields import Table, field_types, raw_default, sketch, tags_of
+from limite.core.config_fields import Table, expanded, field_types, raw_default, sketch, tags_of
 from limite.core.config_types import arms_of, component_kind, is_array, is_attrs, is_mapping
 from limite.core.errors import LimiteError, did_you_mean
 
@@ -140,10 +140,7 @@ def _put_settings(
 ) -> Any:
     table = sketch({} if value is None else value)
     if table is None:
-        if not isinstance(value, str) or not hasattr(cls, "preset"):
-            return value
-        table = sketch(cls.preset(value))
-        assert table is not None
+        return value
     tags = vars(cls).get("kinds")
     picked = table.origin or cls
     if tags is not None:
@@ -172,6 +169,11 @@ def _put_field(
         current = None
         if field.default is not attrs.NOTHING:
             current = raw_default(field, object.__new__(cls))
+    if len(keys) > 1:
+        try:
+            current = expanded(field, current)
+        except Faults:
+            return table  # an unknown name is told when the settings are read
     changed = _below(current, field_types(cls)[field.name], keys, new, registry)
     return Table({**table, key: changed}, table.origin)
 

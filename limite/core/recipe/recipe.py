@@ -36,7 +36,9 @@ class Recipe:
 
     name: str = attrs.field(validator=_is_name)
     seed: int = attrs.field(default=1, validator=attrs.validators.ge(0))
-    model: ModelSpec | str = "limite-tiny"
+    model: ModelSpec | str = attrs.field(
+        default="limite-tiny", metadata={"named": "limite.core.model.presets:preset"}
+    )
     tokenizer: CharacterTokenizer = attrs.field(factory=CharacterTokenizer)
     stages: dict[str, Stage] = attrs.field(validator=_are_stages)
     loggers: tuple[Logger | str, ...] = ("console", "jsonl")
