@@ -145,7 +145,7 @@ def converter(registry: Components) -> cattrs.Converter:
         try:
             return made.structure(value, expected)
         except (BaseValidationError, ValueError, TypeError) as error:
-            raise Faults(refused(error)) from None
+            raise Faults([Fault((), str(error))]) from None
         except StructureHandlerNotFoundError:
             raise LimiteError(f"settings cannot hold a field of type {expected}") from None
 
@@ -211,7 +211,7 @@ def _structure_attrs(data: Any, cls: Any, read: Read) -> Any:
     try:
         return cls(**values)
     except (ValueError, TypeError, LimiteError) as error:
-        raise Faults(refused(error)) from None
+        raise Faults(refused(error, cls)) from None
 
 
 def _tagged(data: Any, base: type, tags: Mapping[str, type]) -> tuple[type, Any]:

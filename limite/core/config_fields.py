@@ -101,21 +101,36 @@ def checked(
     try:
         field.validator(partial, field, value)
     except (ValueError, TypeError, LimiteError) as error:
-        return _plain(str(error.args[0]) if error.args else str(error), field.name)
+        return _plain(_message(error), field.name)
     except AttributeError:
         if not incomplete:
             raise
     return None
 
 
-def refused(error: Exception) -> list[Fault]:
-    """What a settings class says against its own fields: a SettingsError may name the field."""
+def refused(error: Exception, cls: type) -> list[Fault]:
+    """What a settings class says against its own fields, one line for each contradiction.
+
+    A line that begins with a field's name in quotes is told at that field.
+    """
     if isinstance(error, SettingsError):
         return [
             Fault((mistake.path,) if mistake.path else (), mistake.message)
             for mistake in error.mistakes
         ]
-    return [Fault((), str(error.args[0]) if error.args else str(error))]
+    names = {field.name: str(field.alias) for field in attrs.fields(cls)}
+    faults = []
+    for line in _message(error).splitlines():
+        quoted = re.match(r"'(\w+)' ", line)
+        at_field = quoted is not None and quoted[1] in names
+        path = (names[quoted[1]],) if quoted is not None and at_field else ()
+        faults.append(Fault(path, _plain(line, quoted[1]) if quoted is not None else line))
+    return faults or [Fault((), type(error).__name__)]
+
+
+def _message(error: Exception) -> str:
+    """The sentence of an exception; attrs puts more beside it."""
+    return str(error.args[0]) if error.args else str(error)
 
 
 def contradictions(partial: Any) -> list[Fault]:
@@ -128,7 +143,7 @@ def contradictions(partial: Any) -> list[Fault]:
         if check is not None:
             check()
     except (ValueError, LimiteError) as error:
-        return refused(error)
+        return refused(error, type(partial))
     except (AttributeError, TypeError, ArithmeticError, LookupError):
         return []
     return []

@@ -215,22 +215,29 @@ def _listed(names: Sequence[str]) -> str:
     return f"; there are {', '.join(repr(name) for name in names)}" if names else ""
 
 
-def culprit(path: Sequence[Key], overrides: Sequence[Override], *, new: bool) -> Override | None:
+def culprit(
+    path: Sequence[Key], overrides: Sequence[Override], *, message: str | None = None
+) -> Override | None:
     """The override a mistake at ``path`` comes from.
 
-    The last one that gave this setting or what holds it; for a mistake that was not there before
-    (``new``) also the one nearest to it, for a limit may span several settings.
+    The last one that gave this setting or what holds it. A mistake that was not there before has
+    its ``message`` given, and may come from a setting beside it: a limit may span several.
     """
-    best, length = None, 0
-    for override in overrides:
+    for override in reversed(overrides):
         if tuple(path[: len(override.path)]) == override.path:
-            best, length = override, len(path) + 1
-        elif new and length <= len(path):
-            shared = 0
-            for ours, theirs in zip(path, override.path, strict=False):
-                if ours != theirs:
-                    break
-                shared += 1
-            if shared >= max(length, 1):
-                best, length = override, shared
-    return best
+            return override
+    if message is None:
+        return None
+    near = [(_nearness(path, override, message), override) for override in overrides]
+    best = max(near, key=lambda pair: pair[0], default=((False, 0), None))
+    return best[1] if best[0][1] else None
+
+
+def _nearness(path: Sequence[Key], override: Override, message: str) -> tuple[bool, int]:
+    """Whether the message speaks of the setting, and how many keys the paths share."""
+    shared = 0
+    for ours, theirs in zip(path, override.path, strict=False):
+        if ours != theirs:
+            break
+        shared += 1
+    return f"'{override.path[-1]}'" in message, shared

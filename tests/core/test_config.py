@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from limite.core.config import resolve, structure, unstructure
 from limite.core.config_faults import Place, dotted
-from limite.core.errors import LimiteError, Mistake, SettingsError
+from limite.core.errors import LimiteError, SettingsError
 from limite.core.hookspecs import Registration
 from limite.core.kinds import Logger, Objective, Optimizer
 from limite.core.registry import Registry
@@ -214,7 +214,7 @@ def test_reads_every_sort_of_field(registry: Registry) -> None:
         ({"many": 3}, "many: expected an array, got int 3"),
         ({"nested": [[1], ["x"]]}, "nested[1][0]: expected int, got str 'x'"),
         ({"table": [1]}, "table: expected a table, got an array"),
-        ({"table": {"a b": "x"}}, 'table."a b": expected float, got str \'x\''),
+        ({"table": {"a b": "x"}}, "table.\"a b\": expected float, got str 'x'"),
         ({"table": {"a": math.nan}}, "table.a: must be finite, got nan"),
         ({"inner": 3}, "inner: expected a table (Inner), got int 3"),
         ({"inner": {"lwo": 3}}, "inner.lwo: unknown key; did you mean 'low'?"),
@@ -300,19 +300,22 @@ def test_contradictions_point_at_their_fields(registry: Registry) -> None:
         def __attrs_post_init__(self) -> None:
             wrong = []
             if self.heads % self.kv_heads:
-                wrong.append(Mistake("not a multiple of kv_heads", path="heads"))
+                wrong.append("'heads' must be a multiple of 'kv_heads'")
             if self.width < self.heads:
-                wrong.append(Mistake("less than heads", path="width"))
+                wrong.append("'width' must be at least 'heads'")
+            if self.width > 100:
+                wrong.append("too large for anyone")
             if wrong:
-                raise SettingsError(wrong)
+                raise ValueError("\n".join(wrong))
 
-    both = ["heads: not a multiple of kv_heads", "width: less than heads"]
+    both = ["heads: must be a multiple of 'kv_heads'", "width: must be at least 'heads'"]
     assert told({"heads": 3, "kv_heads": 2}, registry, Heads) == both
     told_beside = told({"heads": 3, "kv_heads": 2, "hades": 1}, registry, Heads)
     assert told_beside == ["hades: unknown key; did you mean 'heads'?", *both]
     assert told({"heads": 3, "kv_heads": "x"}, registry, Heads) == [
         "kv_heads: expected int, got str 'x'"
     ]
+    assert told({"width": 101}, registry, Heads) == ["too large for anyone"]
 
 
 def test_a_value_is_checked_and_resolved_like_its_table(registry: Registry) -> None:

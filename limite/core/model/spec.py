@@ -131,8 +131,9 @@ class ModelSpec:
     )
 
     def __attrs_post_init__(self) -> None:
-        for problem in self._contradictions():
-            raise ValueError(problem)
+        wrong = self._contradictions()
+        if wrong:
+            raise ValueError("\n".join(wrong))
 
     def _contradictions(self) -> list[str]:
         """What is wrong between fields, in sentences."""

@@ -65,10 +65,10 @@ def load_recipe(
     except Faults as found:
         faults += found.faults
     before = _faults_of(given, registry) if sets and faults else ()
-    fresh = {fault.path for fault in faults if fault not in before}
+    fresh = {fault.path: fault.message for fault in faults if fault not in before}
 
     def locate(at: tuple[Key, ...]) -> Place:
-        override = culprit(at, sets, new=at in fresh)
+        override = culprit(at, sets, message=fresh.get(at))
         return in_file(at) if override is None else Place(override.place)
 
     mistakes = config.mistakes(faults, locate)
