@@ -1,0 +1,256 @@
+"""Measures a policy on a set of problems: samples, grades, and sums up."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import attrs
+
+from limite.core.errors import LimiteError
+from limite.core.kinds import Request, Verifier
+from limite.core.rollout.budget import check_response, completion_budget, is_finished
+from limite.core.types import FINISH_REASONS, Problem, Response, Verdict
+from limite.evaluate import protocol as terms
+from limite.evaluate.bootstrap import exact_interval
+from limite.evaluate.compare import SCOPE
+from limite.evaluate.passk import mean_pass_at_k
+from limite.evaluate.shares import length_figures, share_text, wilson
+
+# More answers than this that the grader ran out of time on make a score unreliable.
+UNRELIABLE_SHARE = 0.01
+GRADER = {"right": "ok", "wrong": "ok", "unreadable": "no_answer", "timed-out": "timeout"}
+
+
+class Samples(Protocol):
+    """A sampler, as far as an evaluation needs one."""
+
+    def generate(
+        self, requests: Sequence[Request], policy_version: int
+    ) -> Iterator[tuple[int, Response]]: ...
+
+
+class Tokenizer(Protocol):
+    """What an evaluation asks of a tokenizer."""
+
+    def render_prompt(self, problem: Problem) -> tuple[int, ...]: ...
+
+
+@attrs.frozen(kw_only=True)
+class Graded:
+    """One response and what the verifier made of it."""
+
+    problem: Problem
+    response: Response
+    verdict: Verdict
+    correct: bool
+
+
+def make_requests(
+    problems: Sequence[Problem],
+    tokenizer: Tokenizer,
+    *,
+    samples: int,
+    budget: str,
+    max_tokens: int,
+    context: int,
+) -> list[Request]:
+    """All episodes of an evaluation: ``samples`` to each problem, in order."""
+    requests = []
+    for problem in problems:
+        prompt = tokenizer.render_prompt(problem)
+        allowed = completion_budget(
+            budget, prompt_tokens=len(prompt), max_tokens=max_tokens, context=context
+        )
+        requests += [
+            Request(problem=problem, sample_index=index, prompt_ids=prompt, budget_tokens=allowed)
+            for index in range(samples)
+        ]
+    return requests
+
+
+def protocol_of(
+    requests: Sequence[Request],
+    *,
+    seed: int,
+    temperature: float,
+    budget: str,
+    max_tokens: int,
+    eos_ids: Sequence[int],
+    verifier: Mapping[str, Any],
+) -> terms.Protocol:
+    """The terms that sampling and grading ``requests`` follow."""
+    first = [request for request in requests if request.sample_index == 0]
+    return terms.Protocol(
+        problems=terms.problems_hash([request.problem for request in first]),
+        prompts=terms.prompts_hash([request.prompt_ids for request in first]),
+        count=len(first),
+        samples=len(requests) // max(len(first), 1),
+        seed=seed,
+        temperature=temperature,
+        budget=budget,
+        max_tokens=max_tokens,
+        eos_ids=tuple(sorted(eos_ids)),
+        verifier=verifier,
+    )
+
+
+def evaluate(
+    sampler: Samples,
+    requests: Sequence[Request],
+    verifier: Verifier,
+    protocol: terms.Protocol,
+    *,
+    context: int | None = None,
+    confidence: float = 0.95,
+) -> tuple[dict[str, Any], list[Graded]]:
+    """The results of one policy, as plain data, and every graded response in the order asked for.
+
+    Every response is audited (its budget, its ending); one broken record is an error, because a
+    score with a hidden cut-off is not what it says.
+    """
+    answered: dict[int, Response] = {}
+    for index, response in sampler.generate(requests, 0):
+        request = requests[index]
+        if index in answered or (response.problem_id, response.sample_index) != (
+            request.problem.id,
+            request.sample_index,
+        ):
+            raise LimiteError(
+                f"response {response.sample_index} to problem {response.problem_id} came twice "
+                "or was not asked for"
+            )
+        check_response(response, eos_ids=protocol.eos_ids, context=context)
+        answered[index] = response
+    if len(answered) != len(requests):
+        raise LimiteError(
+            f"only {len(answered)} of {len(requests)} responses were sampled; "
+            "a score of the ones that finished early would favour short answers"
+        )
+    graded = []
+    for index, request in enumerate(requests):
+        response = answered[index]
+        verdict = verifier(request.problem.answer, response.text)
+        counts = is_finished(response) if protocol.natural_end else True
+        graded.append(
+            Graded(
+                problem=request.problem,
+                response=response,
+                verdict=verdict,
+                correct=verdict.correct and counts,
+            )
+        )
+    return summary(graded, protocol, confidence), graded
+
+
+def summary(
+    graded: Sequence[Graded], protocol: terms.Protocol, confidence: float
+) -> dict[str, Any]:
+    """The figures of a complete set of graded responses. Shares run from 0 to 1."""
+    samples = protocol.samples
+    groups = [graded[start : start + samples] for start in range(0, len(graded), samples)]
+    counts = [sum(one.correct for one in group) for group in groups]
+    total, correct = len(graded), sum(counts)
+    low, high = exact_interval(counts, confidence)
+    first = sum(group[0].correct for group in groups)
+    endings = Counter(one.response.finish_reason for one in graded)
+    grader = Counter(GRADER[one.verdict.outcome] for one in graded)
+    timeouts = grader["timeout"]
+    return {
+        "text": (
+            f"{share_text(correct, total)}, {confidence:.0%} interval "
+            f"[{100 * low / total:.1f}%, {100 * high / total:.1f}%]"
+        ),
+        "scope": SCOPE,
+        "complete": True,
+        "protocol_id": protocol.id,
+        "protocol": protocol.record(),
+        "problems": len(groups),
+        "samples": samples,
+        "correct": correct,
+        "total": total,
+        "score": correct / total,
+        "confidence": confidence,
+        "interval": [low / total, high / total],
+        "interval_count": [low, high],
+        "method": "problem bootstrap, exact",
+        "first_sample": {
+            "correct": first,
+            "total": len(groups),
+            "score": first / len(groups),
+            # One response to a problem: these are independent, as Wilson's interval needs.
+            "wilson": list(wilson(first, len(groups), confidence)),
+        },
+        "pass_at_k": {str(k): mean_pass_at_k(counts, samples, k) for k in _powers_of_two(samples)},
+        "endings": {reason: endings[reason] for reason in FINISH_REASONS},
+        "natural_end": {
+            "count": endings["eos"],
+            "total": total,
+            "share": endings["eos"] / total,
+        },
+        "correct_but_truncated": sum(
+            one.verdict.correct and one.response.finish_reason == "length" for one in graded
+        ),
+        "grader": {status: grader[status] for status in ("ok", "no_answer", "timeout")},
+        "unreliable": timeouts > UNRELIABLE_SHARE * total,
+        "tokens": {
+            "all": length_figures([len(one.response.completion_ids) for one in graded]),
+            "correct": length_figures(
+                [len(one.response.completion_ids) for one in graded if one.correct]
+            ),
+        },
+        "by_arm": _by_arm(groups, counts),
+        "per_problem": [
+            {"id": group[0].problem.id, "arm": _arm(group[0].problem), "correct": count}
+            for group, count in zip(groups, counts, strict=True)
+        ],
+    }
+
+
+def records(graded: Sequence[Graded]) -> Iterator[dict[str, Any]]:
+    """One plain record per response, for ``responses.jsonl.zst``."""
+    for one in graded:
+        yield {
+            "problem_id": one.problem.id,
+            "problem": one.problem.problem,
+            "answer": one.problem.answer.value,
+            "arm": _arm(one.problem),
+            "sample_index": one.response.sample_index,
+            "prompt_tokens": len(one.response.prompt_ids),
+            "completion_budget": one.response.completion_budget,
+            "generated_tokens": len(one.response.completion_ids),
+            "finish_reason": one.response.finish_reason,
+            "correct": one.correct,
+            "extracted_answer": one.verdict.extracted,
+            "grader_status": GRADER[one.verdict.outcome],
+            "grader_reason": one.verdict.reason,
+            "text": one.response.text,
+            "text_sha256": hashlib.sha256(
+                one.response.text.encode("utf-8", "surrogatepass")
+            ).hexdigest(),
+        }
+
+
+def _arm(problem: Problem) -> str:
+    return str(problem.meta.get("arm", problem.source.get("generator", "")))
+
+
+def _by_arm(groups: Sequence[Sequence[Graded]], counts: Sequence[int]) -> dict[str, Any]:
+    table: dict[str, dict[str, Any]] = {}
+    for group, count in zip(groups, counts, strict=True):
+        row = table.setdefault(
+            _arm(group[0].problem), {"problems": 0, "correct": 0, "total": 0, "score": 0.0}
+        )
+        row["problems"] += 1
+        row["correct"] += count
+        row["total"] += len(group)
+        row["score"] = row["correct"] / row["total"]
+    return dict(sorted(table.items()))
+
+
+def _powers_of_two(samples: int) -> list[int]:
+    """1, 2, 4, ... and ``samples`` itself."""
+    powers = [2**exponent for exponent in range(samples.bit_length()) if 2**exponent < samples]
+    return [*powers, samples]

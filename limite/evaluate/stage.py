@@ -1,0 +1,162 @@
+"""The ``Eval`` stage of a run: held-out accuracy, and the paired change since an earlier one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from limite.core.config import unstructure
+from limite.core.errors import LimiteError
+from limite.core.jsonl import write_json, write_jsonl
+from limite.core.kinds import Verifier
+from limite.core.model.decoder import Decoder
+from limite.core.model.spec import ModelSpec
+from limite.core.problem_source import ProblemSource
+from limite.core.recipe.recipe import Recipe
+from limite.core.recipe.stages import Eval, Stage
+from limite.core.registry import Registry
+from limite.core.rollout.sampler import Sampler
+from limite.core.seeds import Seeds
+from limite.core.separation import assert_separate, text_hash
+from limite.core.tokenizer import CharacterTokenizer
+from limite.core.types import Problem
+from limite.evaluate.compare import paired_difference
+from limite.evaluate.measure import evaluate, make_requests, protocol_of, records
+from limite.evaluate.protocol import refuse_other_protocol
+
+BUDGET = "fixed-response"
+
+
+class EvalContext(Protocol):
+    """What an ``Eval`` stage is given by the run."""
+
+    @property
+    def recipe(self) -> Recipe: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def stage(self) -> Stage: ...
+
+    @property
+    def directory(self) -> Path: ...
+
+    @property
+    def registry(self) -> Registry: ...
+
+    @property
+    def tokenizer(self) -> CharacterTokenizer: ...
+
+    @property
+    def echo(self) -> Callable[[str], None]: ...
+
+    def load_policy(self) -> Decoder: ...
+
+    def results_of(self, stage: str, /) -> Mapping[str, Any]: ...
+
+    def training_hashes(self) -> Collection[str]: ...
+
+
+def seeds_of(context: EvalContext) -> Seeds:
+    """The streams of an evaluation: the same for all stages of one seed, so that two ``Eval``
+    stages with the same settings ask the same problems and are paired."""
+    own = context.stage.seed
+    return Seeds(context.recipe.seed if own is None else own).child("evaluation")
+
+
+def problems_of(context: EvalContext) -> list[Problem]:
+    """The held-out problems of the stage: a function of its mixture, count and seed alone."""
+    stage = cast(Eval, context.stage)
+    source = ProblemSource(
+        stage.problems, context.registry, seeds_of(context).child("problems"), held_out=True
+    )
+    return source.distinct(stage.count)
+
+
+def run(context: EvalContext) -> dict[str, Any]:
+    """Measures the policy and writes ``results.json`` and ``responses.jsonl.zst``."""
+    started = time.perf_counter()
+    stage = cast(Eval, context.stage)
+    model = cast(ModelSpec, context.recipe.model)
+    verifier = cast(Verifier, stage.verifier)
+    seeds = seeds_of(context)
+    problems = problems_of(context)
+    training = context.training_hashes()
+    assert_separate(training, {text_hash(problem.problem): problem.problem for problem in problems})
+    requests = make_requests(
+        problems,
+        context.tokenizer,
+        samples=stage.samples,
+        budget=BUDGET,
+        max_tokens=stage.max_tokens,
+        context=model.context,
+    )
+    eos_ids = (context.tokenizer.eos_id,)
+    protocol = protocol_of(
+        requests,
+        seed=seeds.integer("responses") >> 11,  # below 2**53, which every reader of JSON keeps
+        temperature=stage.temperature,
+        budget=BUDGET,
+        max_tokens=stage.max_tokens,
+        eos_ids=eos_ids,
+        verifier=grader_of(verifier, context.registry),
+    )
+    # Before anything is sampled: minutes later would be late to learn of other terms.
+    before = None
+    if stage.against is not None:
+        before = context.results_of(stage.against)
+        ours = {"protocol_id": protocol.id, "protocol": protocol.record()}
+        refuse_other_protocol(ours, before, our_name=context.name, their_name=stage.against)
+    decoder = context.load_policy()
+    sampler = Sampler(
+        decoder,
+        context.tokenizer,
+        eos_ids=eos_ids,
+        temperature=stage.temperature,
+        seed=protocol.seed,
+        device=next(decoder.parameters()).device,
+    )
+    results, graded = evaluate(
+        sampler,
+        requests,
+        verifier,
+        protocol,
+        context=model.context,
+        confidence=stage.confidence,
+    )
+    results["separation"] = {
+        "held_out": len(problems),
+        "training": len(training),
+        "shared": 0,
+        "text": "no overlap found in the training stages of this run",
+    }
+    if before is not None and stage.against is not None:
+        results["against"] = paired_difference(
+            before,
+            results,
+            before_name=stage.against,
+            after_name=context.name,
+            confidence=stage.confidence,
+        )
+    context.directory.mkdir(parents=True, exist_ok=True)
+    write_jsonl(context.directory / "responses.jsonl.zst", records(graded))
+    write_json(context.directory / "results.json", results)
+    context.echo(f"{context.name}: held-out accuracy {results['text']}")
+    if before is not None:
+        context.echo(f"{context.name} against {stage.against}: {results['against']['text']}")
+    return {
+        "tokens": sum(len(one.response.completion_ids) for one in graded),
+        "time_s": time.perf_counter() - started,
+    }
+
+
+def grader_of(verifier: Verifier, registry: Registry) -> dict[str, Any]:
+    """The verifier as it stands in a protocol: its settings, and which release it comes from."""
+    entry = registry.entry_of(type(verifier))
+    settings = unstructure(verifier, registry)
+    if not isinstance(settings, dict):
+        raise LimiteError(f"the settings of {type(verifier).__name__} are not a table")
+    return {**settings, "distribution": entry.distribution, "version": entry.version}

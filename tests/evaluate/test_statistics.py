@@ -1,0 +1,230 @@
+"""The statistics against golden numbers, exact counting, and each other."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from fractions import Fraction
+from itertools import combinations, product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from limite.core.errors import LimiteError
+from limite.evaluate.bootstrap import exact_interval, monte_carlo_interval, sum_distribution
+from limite.evaluate.passk import mean_pass_at_k, pass_at_k
+from limite.evaluate.shares import length_figures, share_text, wilson
+
+GOLDEN = {
+    case["kind"]: case
+    for case in json.loads(
+        (Path(__file__).parents[1] / "golden" / "statistics.json").read_text(encoding="utf-8")
+    )["cases"]
+}
+differences = st.lists(st.integers(-4, 4), min_size=1, max_size=40)
+
+
+def test_golden_pass_at_k():
+    case = GOLDEN["pass_at_k"]
+    for (samples, correct, k), expected in zip(
+        case["inputs"]["n_c_k"], case["expected"]["value"], strict=True
+    ):
+        assert pass_at_k(samples, correct, k) == pytest.approx(expected, abs=1e-15)
+
+
+def test_golden_wilson():
+    case = GOLDEN["wilson"]
+    for (count, total), expected in zip(
+        case["inputs"]["correct_total"], case["expected"]["interval"], strict=True
+    ):
+        assert wilson(count, total) == pytest.approx(tuple(expected), abs=1e-14)
+
+
+def test_golden_paired_bootstrap():
+    case = GOLDEN["paired_bootstrap_exact"]
+    values = case["inputs"]["correct_difference_per_problem"]
+    expected = case["expected"]
+    assert exact_interval(values, case["params"]["level"]) == tuple(expected["interval_sum"])
+    offset, probabilities = sum_distribution(values)
+    cumulative = np.cumsum(probabilities)
+    low, high = expected["interval_sum"]
+    found = [cumulative[end - offset] for end in (low - 1, low, high - 1, high)]
+    names = ("cdf_at_lo_minus_1", "cdf_at_lo", "cdf_at_hi_minus_1", "cdf_at_hi")
+    assert found == pytest.approx([expected[name] for name in names], abs=1e-12)
+
+
+@given(st.lists(st.integers(-3, 3), min_size=1, max_size=4))
+def test_the_distribution_is_that_of_all_resamples(values):
+    sums = Counter(sum(resample) for resample in product(values, repeat=len(values)))
+    offset, probabilities = sum_distribution(values)
+    for place, probability in enumerate(probabilities):
+        share = Fraction(sums[offset + place], len(values) ** len(values))
+        assert probability == pytest.approx(float(share), abs=1e-14)
+    assert sum(probabilities) == pytest.approx(1, abs=1e-14)
+
+
+def interval_by_counting(values, confidence):
+    """Quantiles from exact whole-number convolution."""
+    low = min(values)
+    one = Counter(value - low for value in values)
+    ways = {0: 1}
+    for _ in values:
+        following = Counter()
+        for total, count in ways.items():
+            for value, times in one.items():
+                following[total + value] += count * times
+        ways = following
+    ends = []
+    for level in ((1 - confidence) / 2, (1 + confidence) / 2):
+        reached = 0
+        for total in sorted(ways):
+            reached += ways[total]
+            if Fraction(reached, len(values) ** len(values)) >= level:
+                ends.append(total + low * len(values))
+                break
+    return tuple(ends)
+
+
+@given(values=differences, confidence=st.sampled_from([Fraction(4, 5), Fraction(19, 20)]))
+def test_ends_are_those_of_exact_whole_numbers(values, confidence):
+    assert exact_interval(values, float(confidence)) == interval_by_counting(values, confidence)
+
+
+@given(values=differences, seed=st.integers(0, 2**32))
+def test_drawing_agrees_to_the_error_of_drawing(values, seed):
+    """Each drawn end lies between the exact quantiles a little below and above its level."""
+    draws = 10_000
+    offset, probabilities = sum_distribution(values)
+    cumulative = np.cumsum(probabilities)
+    drawn = monte_carlo_interval(values, seed=seed, draws=draws)
+    for end, level in zip(drawn, (0.025, 0.975), strict=True):
+        place = round(end * len(values)) - offset
+        reach = 6 * (0.025 * 0.975 / draws) ** 0.5  # six standard errors of a drawn share
+        assert cumulative[place] >= level - reach
+        assert place == 0 or cumulative[place - 1] <= level + reach
+
+
+def test_drawing_agrees_to_one_step_on_the_golden_problem():
+    values = GOLDEN["paired_bootstrap_exact"]["inputs"]["correct_difference_per_problem"]
+    exact = exact_interval(values)
+    drawn = monte_carlo_interval(values, seed=5)
+    assert [abs(one * 30 - other) <= 1.001 for one, other in zip(drawn, exact, strict=True)]
+
+
+@given(values=differences, seed=st.integers(0, 9))
+def test_the_same_seed_gives_the_same_interval(values, seed):
+    assert monte_carlo_interval(values, seed=seed, draws=300) == monte_carlo_interval(
+        values, seed=seed, draws=300
+    )
+
+
+@given(values=differences, shift=st.integers(-50, 50))
+def test_a_shift_moves_both_ends(values, shift):
+    low, high = exact_interval(values)
+    moved = len(values) * shift
+    assert exact_interval([value + shift for value in values]) == (low + moved, high + moved)
+
+
+@given(values=differences)
+def test_a_change_of_sign_mirrors_the_distribution(values):
+    offset, probabilities = sum_distribution(values)
+    mirrored, reflected = sum_distribution([-value for value in values])
+    assert mirrored == -(offset + len(probabilities) - 1)
+    assert reflected[::-1] == pytest.approx(probabilities, abs=1e-14)
+    for end, mirror, level in zip(
+        exact_interval(values),
+        exact_interval([-v for v in values])[::-1],
+        (0.025, 0.975),
+        strict=True,
+    ):
+        # Quantiles count from below on both sides, so they part where a level is met exactly.
+        met = abs(probabilities[: end - offset + 1].sum() - level) < 1e-9
+        assert mirror == -end or met
+
+
+@given(values=differences, order=st.randoms(use_true_random=False))
+def test_the_order_of_problems_is_irrelevant(values, order):
+    shuffled = list(values)
+    order.shuffle(shuffled)
+    assert exact_interval(shuffled) == exact_interval(values)
+
+
+@given(values=differences)
+def test_more_confidence_is_never_narrower(values):
+    low, high = exact_interval(values, 0.8)
+    wide_low, wide_high = exact_interval(values, 0.99)
+    assert wide_low <= low <= high <= wide_high
+
+
+@given(value=st.integers(-9, 9), count=st.integers(1, 2000))
+def test_equal_problems_leave_no_doubt(value, count):
+    assert exact_interval([value] * count) == (value * count, value * count)
+
+
+@pytest.mark.parametrize("problems", [400, 100_000])
+def test_many_problems_match_the_normal_law(problems):
+    """With many problems the sum is nearly normal: an independent view of the tails kept."""
+    values = [(7 * index) % 5 for index in range(problems)]  # 0..4, even
+    low, high = exact_interval(values)
+    reach = 1.959964 * (2 * problems) ** 0.5  # the variance of 0..4 is 2
+    assert low == pytest.approx(2 * problems - reach, abs=2)
+    assert high == pytest.approx(2 * problems + reach, abs=2)
+
+
+@pytest.mark.parametrize("call", [exact_interval, lambda v: monte_carlo_interval(v, seed=1)])
+def test_no_problems_no_interval(call):
+    with pytest.raises(LimiteError, match="at least one problem"):
+        call([])
+
+
+@pytest.mark.parametrize("confidence", [0.0, 1.0, float("nan")])
+def test_a_confidence_must_leave_something(confidence):
+    with pytest.raises(LimiteError, match="between 0 and 1"):
+        exact_interval([1, 2], confidence)
+    with pytest.raises(LimiteError, match="between 0 and 1"):
+        wilson(1, 2, confidence)
+
+
+@given(total=st.integers(1, 500), data=st.data())
+def test_wilson_holds_the_share_and_has_width(total, data):
+    count = data.draw(st.integers(0, total))
+    low, high = wilson(count, total)
+    assert 0 <= low <= count / total <= high <= 1
+    assert high - low > 0
+    mirrored = wilson(total - count, total)
+    assert (low, high) == pytest.approx((1 - mirrored[1], 1 - mirrored[0]), abs=1e-12)
+
+
+@given(samples=st.integers(1, 12), data=st.data())
+def test_pass_at_k_counts_subsets(samples, data):
+    correct = data.draw(st.integers(0, samples))
+    k = data.draw(st.integers(1, samples))
+    subsets = list(combinations(range(samples), k))
+    hits = sum(any(one < correct for one in subset) for subset in subsets)
+    assert pass_at_k(samples, correct, k) == hits / len(subsets)
+
+
+def test_pass_at_one_is_the_mean():
+    assert mean_pass_at_k([0, 1, 4], 4, 1) == pytest.approx(5 / 12)
+    assert mean_pass_at_k([0, 1, 4], 4, 4) == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(("samples", "correct", "k"), [(4, 1, 5), (4, 1, 0), (4, 5, 1), (4, -1, 1)])
+def test_pass_at_k_refuses_nonsense(samples, correct, k):
+    with pytest.raises(LimiteError):
+        pass_at_k(samples, correct, k)
+
+
+def test_shares_and_lengths():
+    assert share_text(19, 120) == "19/120 = 15.83%"
+    assert length_figures([]) == {"count": 0, "mean": None, "median": None, "p95": None}
+    assert length_figures([5]) == {"count": 1, "mean": 5, "median": 5, "p95": 5}
+    assert length_figures(list(range(20, 0, -1))) == {
+        "count": 20,
+        "mean": 10.5,
+        "median": 11,
+        "p95": 20,
+    }
