@@ -12,22 +12,27 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from limite.core.errors import LimiteError as LimiteError
+    from limite.core.errors import Mistake as Mistake
     from limite.core.errors import RunFailed as RunFailed
     from limite.core.errors import SettingsError as SettingsError
     from limite.core.health.limits import HealthLimits as HealthLimits
     from limite.core.hookspecs import Registrar as Registrar
     from limite.core.hookspecs import hookimpl as hookimpl
     from limite.core.kinds import Advantage as Advantage
+    from limite.core.kinds import Arm as Arm
     from limite.core.kinds import Attention as Attention
     from limite.core.kinds import Curriculum as Curriculum
     from limite.core.kinds import Generator as Generator
     from limite.core.kinds import Logger as Logger
+    from limite.core.kinds import LoggerContext as LoggerContext
     from limite.core.kinds import LRSchedule as LRSchedule
     from limite.core.kinds import Objective as Objective
     from limite.core.kinds import Optimizer as Optimizer
+    from limite.core.kinds import Request as Request
     from limite.core.kinds import Reward as Reward
     from limite.core.kinds import RolloutSchedule as RolloutSchedule
     from limite.core.kinds import Verifier as Verifier
+    from limite.core.model.spec import AttentionShape as AttentionShape
     from limite.core.model.spec import ModelSpec as ModelSpec
     from limite.core.recipe.recipe import Recipe as Recipe
     from limite.core.recipe.stages import RL as RL
@@ -44,41 +49,74 @@ if TYPE_CHECKING:
     from limite.core.types import Response as Response
     from limite.core.types import TokenBatch as TokenBatch
     from limite.core.types import Verdict as Verdict
+    from limite.plugins.advantages.group import GroupAdvantage as GroupAdvantage
+    from limite.plugins.attention.everywhere import Global as Global
+    from limite.plugins.attention.local import Local as Local
+    from limite.plugins.attention.local_global import LocalGlobal as LocalGlobal
+    from limite.plugins.curricula.pass_rate import PassRate as PassRate
+    from limite.plugins.curricula.uniform import Uniform as Uniform
+    from limite.plugins.loggers.console import Console as Console
+    from limite.plugins.loggers.jsonl import JSONL as JSONL
+    from limite.plugins.objectives.dppo import DPPO as DPPO
+    from limite.plugins.objectives.dr_grpo import DrGRPO as DrGRPO
+    from limite.plugins.objectives.grpo import GRPO as GRPO
+    from limite.plugins.optimizers.adamw import AdamW as AdamW
+    from limite.plugins.optimizers.muon import Muon as Muon
+    from limite.plugins.rewards.accuracy import Accuracy as Accuracy
+    from limite.plugins.rollout_schedules.complete_episodes import (
+        CompleteEpisodes as CompleteEpisodes,
+    )
+    from limite.plugins.schedules.constant import Constant as Constant
+    from limite.plugins.schedules.cosine import Cosine as Cosine
+    from limite.plugins.schedules.warmup_stable_decay import WarmupStableDecay as WarmupStableDecay
+    from limite.problems.procedural.gcd import Gcd as Gcd
+    from limite.problems.procedural.linear_equation import LinearEquation as LinearEquation
+    from limite.problems.procedural.linear_system import LinearSystem as LinearSystem
+    from limite.problems.procedural.modular_expression import ModularExpression as ModularExpression
+    from limite.problems.procedural.sum_chain import SumChain as SumChain
+    from limite.problems.verify.exact import Exact as Exact
 
+# Module to the names it gives, in the order of the imports above.
 _MODULES = {
-    "limite.core.errors": ("LimiteError", "RunFailed", "SettingsError"),
-    "limite.core.health.limits": ("HealthLimits",),
-    "limite.core.hookspecs": ("Registrar", "hookimpl"),
+    "limite.core.errors": "LimiteError Mistake RunFailed SettingsError",
+    "limite.core.health.limits": "HealthLimits",
+    "limite.core.hookspecs": "Registrar hookimpl",
     "limite.core.kinds": (
-        "Advantage",
-        "Attention",
-        "Curriculum",
-        "Generator",
-        "LRSchedule",
-        "Logger",
-        "Objective",
-        "Optimizer",
-        "Reward",
-        "RolloutSchedule",
-        "Verifier",
+        "Advantage Arm Attention Curriculum Generator LRSchedule Logger LoggerContext "
+        "Objective Optimizer Request Reward RolloutSchedule Verifier"
     ),
-    "limite.core.model.spec": ("ModelSpec",),
-    "limite.core.recipe.recipe": ("Recipe",),
-    "limite.core.recipe.stages": ("Eval", "Mix", "RL", "SFT"),
-    "limite.core.seeds": ("Seeds",),
-    "limite.core.tokenizer": ("CharacterTokenizer",),
-    "limite.core.types": (
-        "Answer",
-        "Group",
-        "Loss",
-        "Metric",
-        "Problem",
-        "Response",
-        "TokenBatch",
-        "Verdict",
-    ),
+    "limite.core.model.spec": "AttentionShape ModelSpec",
+    "limite.core.recipe.recipe": "Recipe",
+    "limite.core.recipe.stages": "Eval Mix RL SFT",
+    "limite.core.seeds": "Seeds",
+    "limite.core.tokenizer": "CharacterTokenizer",
+    "limite.core.types": "Answer Group Loss Metric Problem Response TokenBatch Verdict",
+    "limite.plugins.advantages.group": "GroupAdvantage",
+    "limite.plugins.attention.everywhere": "Global",
+    "limite.plugins.attention.local": "Local",
+    "limite.plugins.attention.local_global": "LocalGlobal",
+    "limite.plugins.curricula.pass_rate": "PassRate",
+    "limite.plugins.curricula.uniform": "Uniform",
+    "limite.plugins.loggers.console": "Console",
+    "limite.plugins.loggers.jsonl": "JSONL",
+    "limite.plugins.objectives.dppo": "DPPO",
+    "limite.plugins.objectives.dr_grpo": "DrGRPO",
+    "limite.plugins.objectives.grpo": "GRPO",
+    "limite.plugins.optimizers.adamw": "AdamW",
+    "limite.plugins.optimizers.muon": "Muon",
+    "limite.plugins.rewards.accuracy": "Accuracy",
+    "limite.plugins.rollout_schedules.complete_episodes": "CompleteEpisodes",
+    "limite.plugins.schedules.constant": "Constant",
+    "limite.plugins.schedules.cosine": "Cosine",
+    "limite.plugins.schedules.warmup_stable_decay": "WarmupStableDecay",
+    "limite.problems.procedural.gcd": "Gcd",
+    "limite.problems.procedural.linear_equation": "LinearEquation",
+    "limite.problems.procedural.linear_system": "LinearSystem",
+    "limite.problems.procedural.modular_expression": "ModularExpression",
+    "limite.problems.procedural.sum_chain": "SumChain",
+    "limite.problems.verify.exact": "Exact",
 }
-_HOME = {name: module for module, names in _MODULES.items() for name in names}
+_HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 __all__ = ["__version__", *sorted(_HOME)]
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import limite
+from limite.core.discover import load_registry
 
 # What the start-up commands have no use for; each costs more than all they do use.
 HEAVY = {"torch", "numpy", "triton", "matplotlib", "sympy", "hypothesis", "cattrs", "rich"}
@@ -57,10 +60,12 @@ def test_every_public_name_is_there(name: str) -> None:
         assert value.__name__ == name
 
 
-def test_type_checkers_see_the_same_names() -> None:
-    import ast
-    from pathlib import Path
+def test_every_built_in_is_public_by_the_name_of_its_class() -> None:
+    for entry in load_registry().entries():
+        assert getattr(limite, entry.address.partition(":")[2]) is entry.load()
 
+
+def test_type_checkers_see_the_same_names() -> None:
     tree = ast.parse(Path(limite.__file__).read_text())
     (checking,) = (node for node in tree.body if isinstance(node, ast.If))
     seen = {
