@@ -261,6 +261,14 @@ class Registry:
                 return entry
         raise LimiteError(f"{address} is not a registered component")
 
+    def is_component(self, value: type[Any]) -> bool:
+        """Whether a class is registered."""
+        try:
+            self.entry_of(value)
+        except LimiteError:
+            return False
+        return True
+
     def name_of(self, component: type[Any]) -> str:
         """The name to write for a class: reading it back gives the class again."""
         return self.usable_name(self.entry_of(component))

@@ -17,3 +17,8 @@ class HealthLimits:
     mean_weight_low: float = attrs.field(default=0.5, validator=ge(0.0))
     mean_weight_high: float = attrs.field(default=2.0, validator=gt(0.0))
     action: str = attrs.field(default="warn", validator=option("warn", "skip", "stop"))
+    every: int = attrs.field(
+        default=1,
+        validator=ge(1),
+        metadata={"help": "batches from one measurement to the next", "unit": "rollout batches"},
+    )

@@ -48,6 +48,7 @@ class Stage:
     that trains, and the first one from new weights.
     """
 
+    kind: ClassVar[str]
     runner: ClassVar[str]
     trains: ClassVar[bool] = False
     kinds: ClassVar[Mapping[str, type[Stage]]] = {}
@@ -59,7 +60,8 @@ class Stage:
 class SFT(Stage):
     """Supervised training on worked solutions of procedural problems."""
 
-    runner: ClassVar[str] = "limite.core.train.sft:run"
+    kind: ClassVar[str] = "sft"
+    runner: ClassVar[str] = "limite.core.recipe.runners.sft:run"
     trains: ClassVar[bool] = True
     problems: Mix
     styles: dict[str, float] = attrs.field(
@@ -86,7 +88,8 @@ class SFT(Stage):
 class RL(Stage):
     """Reinforcement learning: sample whole groups, score them, update on the groups that differ."""
 
-    runner: ClassVar[str] = "limite.core.train.rl:run"
+    kind: ClassVar[str] = "rl"
+    runner: ClassVar[str] = "limite.core.recipe.runners.rl:run"
     trains: ClassVar[bool] = True
     problems: Mix
     steps: int = attrs.field(default=100, validator=ge(1), metadata={"unit": "rollout batches"})
@@ -130,6 +133,7 @@ class RL(Stage):
 class Eval(Stage):
     """Accuracy on held-out problems, with a paired interval against an earlier ``Eval`` stage."""
 
+    kind: ClassVar[str] = "eval"
     runner: ClassVar[str] = "limite.evaluate.stage:run"
     problems: Mix
     count: int = attrs.field(default=400, validator=ge(2), metadata={"unit": "problems"})
@@ -141,6 +145,6 @@ class Eval(Stage):
     confidence: float = attrs.field(default=0.95, validator=and_(gt(0.5), lt(1.0)))
 
 
-STAGE_KINDS: dict[str, type[Stage]] = {"sft": SFT, "rl": RL, "eval": Eval}
+STAGE_KINDS: dict[str, type[Stage]] = {stage.kind: stage for stage in (SFT, RL, Eval)}
 
 Stage.kinds = STAGE_KINDS  # what `type` says in settings files, and the class it stands for

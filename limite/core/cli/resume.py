@@ -1,0 +1,29 @@
+"""``limite resume``: goes on with a run that was stopped."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from limite.core.cli.say import Say
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+def resume(run: Path, as_json: bool) -> None:
+    """Go on with RUN, the folder of a run, from its newest good checkpoint.
+
+    The weights at the end are bit for bit those of a run that was never stopped. Refuses, and
+    lists the differences, when the recipe or a version is not what it was.
+    """
+    from limite.core.recipe.engine import go_on
+
+    say = Say(quiet=as_json)
+    result = go_on(run, echo=say.line)
+    if as_json:
+        click.echo(json.dumps(result.plain(), indent=2, sort_keys=True))
+    else:
+        say.result(result)

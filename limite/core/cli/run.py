@@ -1,0 +1,57 @@
+"""``limite run``: runs a recipe, or some stages of an earlier run again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from limite.core.cli.say import Say
+
+
+@click.command()
+@click.argument("recipe", type=click.Path(path_type=Path))
+@click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="PATH=VALUE",
+    help="Change one setting, as in stages.rl.optimizer.lr=2e-5. May be given many times.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("runs"),
+    show_default=True,
+    help="The folder that holds run folders.",
+)
+@click.option("--name", help="The name of the run folder; it must not exist yet.")
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="STAGE",
+    help="Run this stage alone; RECIPE is then an earlier run, whose other stages are kept.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+def run(
+    recipe: Path,
+    overrides: tuple[str, ...],
+    out: Path,
+    name: str | None,
+    only: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Run RECIPE, a .py or .toml file, and leave everything it did in a new folder.
+
+    With --only, RECIPE may be the folder of an earlier run: the stages named run again from what
+    their predecessors left there, in a new folder.
+    """
+    from limite.core.recipe.engine import start
+
+    say = Say(quiet=as_json)
+    result = start(recipe, overrides=overrides, out=out, name=name, only=only, echo=say.line)
+    if as_json:
+        click.echo(json.dumps(result.plain(), indent=2, sort_keys=True))
+    else:
+        say.result(result)

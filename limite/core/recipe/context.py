@@ -1,0 +1,218 @@
+"""What a stage is given while it runs: settings, streams, weights to start from, its folder."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import attrs
+
+from limite.core.checkpoint.read import Checkpoint, newest_checkpoint
+from limite.core.checkpoint.state import restore_module
+from limite.core.errors import LimiteError, RunFailed
+from limite.core.jsonl import read_json, read_jsonl
+from limite.core.kinds import Logger, LoggerContext
+from limite.core.model.decoder import Decoder
+from limite.core.model.init import build_decoder
+from limite.core.model.presets import preset
+from limite.core.model.spec import ModelSpec
+from limite.core.recipe.recipe import Recipe
+from limite.core.recipe.rundir import RunDirectory
+from limite.core.recipe.stages import Stage
+from limite.core.registry import Registry
+from limite.core.rollout.stop import StopRequest
+from limite.core.seeds import Seeds
+from limite.core.tokenizer import CharacterTokenizer
+
+if TYPE_CHECKING:
+    from limite.core.recipe.runners.session import TrainingSession
+
+Log = Callable[[int, Mapping[str, float | int | str | None]], None]
+
+
+class RunStopped(RunFailed):
+    """The run was asked to stop and did, between two updates, with everything saved."""
+
+    exit_code = 130
+
+
+def model_of(recipe: Recipe) -> ModelSpec:
+    """The model with every size that depends on others filled in, the vocabulary among them."""
+    spec = preset(recipe.model) if isinstance(recipe.model, str) else recipe.model
+    return spec.filled(recipe.tokenizer.vocabulary)
+
+
+def earlier_training(recipe: Recipe, name: str) -> list[str]:
+    """The stages before ``name`` that train, in order."""
+    earlier = list(recipe.stages)[: list(recipe.stages).index(name)]
+    return [each for each in earlier if recipe.stages[each].trains]
+
+
+@attrs.define(kw_only=True, eq=False)
+class StageContext:
+    """One stage of one run."""
+
+    run: RunDirectory
+    recipe: Recipe
+    name: str
+    registry: Registry
+    stop: StopRequest
+    echo: Callable[[str], None]
+    contract: Mapping[str, Any]
+
+    @property
+    def stage(self) -> Stage:
+        return self.recipe.stages[self.name]
+
+    @property
+    def directory(self) -> Path:
+        """Where the stage writes."""
+        return self.run.stage(self.name)
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.directory / "checkpoints"
+
+    @property
+    def seeds(self) -> Seeds:
+        """Streams of the stage: from its own seed, or else from the recipe's and its name."""
+        if self.stage.seed is not None:
+            return Seeds(self.stage.seed).child("stage")
+        return Seeds(self.recipe.seed).child("stage", self.name)
+
+    @property
+    def tokenizer(self) -> CharacterTokenizer:
+        return self.recipe.tokenizer
+
+    @property
+    def model(self) -> ModelSpec:
+        return model_of(self.recipe)
+
+    def for_stage(self, name: str) -> StageContext:
+        """The same run seen from another stage."""
+        return attrs.evolve(self, name=name)
+
+    # Weights
+
+    def new_decoder(self) -> Decoder:
+        """A decoder with the run's initial weights."""
+        return build_decoder(self.model, Seeds(self.recipe.seed).child("weights"))
+
+    def start_stage(self) -> str | None:
+        """The stage whose weights this one begins with; None means new weights."""
+        if self.stage.start is not None:
+            return self.stage.start
+        return next(reversed(earlier_training(self.recipe, self.name)), None)
+
+    def final_checkpoint(self, stage: str) -> Checkpoint:
+        """The weights that the finished stage ``stage`` hands on, verified."""
+        found = newest_checkpoint(self.run.stage(stage) / "checkpoints", echo=self.echo)
+        receipt = self.run.stage_receipt(stage)
+        if found is None or receipt is None or found.step != receipt["steps"]:
+            raise LimiteError(
+                f"stage {self.name!r} starts from {stage!r}, whose final checkpoint is missing "
+                f"or broken in {self.run.path}; `limite resume` runs {stage!r} to its end first"
+            )
+        return found
+
+    def load_start_weights(self, decoder: Decoder) -> None:
+        start = self.start_stage()
+        if start is not None:
+            restore_module(decoder, self.final_checkpoint(start).payloads["model"])
+
+    def load_policy(self) -> Decoder:
+        """A decoder with the weights this stage begins with (for ``Eval``: those it measures)."""
+        decoder = self.new_decoder()
+        self.load_start_weights(decoder)
+        return decoder.eval()
+
+    def fits(self, tokens: int, what: str) -> None:
+        """Refuses texts longer than the model's context."""
+        if tokens > self.model.context:
+            raise LimiteError(
+                f"stages.{self.name}: {what} has {tokens} tokens, more than the model's context "
+                f"of {self.model.context} (model.context)"
+            )
+
+    # Other stages
+
+    def results_of(self, stage: str) -> dict[str, Any]:
+        """The results of an earlier ``Eval`` stage."""
+        place = self.run.stage(stage) / "results.json"
+        if not place.exists():
+            raise LimiteError(f"stage {stage!r} has left no results to compare with")
+        return cast(dict[str, Any], read_json(place))
+
+    def origin(self) -> dict[str, Any] | None:
+        """Which checkpoint of which stage this one began with, for its receipt."""
+        start = self.start_stage()
+        if start is None:
+            return None
+        found = self.final_checkpoint(start)
+        manifest = (found.path / "manifest.json").read_bytes()
+        return {
+            "stage": start,
+            "step": found.step,
+            "manifest_sha256": hashlib.sha256(manifest).hexdigest(),
+        }
+
+    def training_hashes(self) -> set[str]:
+        """Normalised-text hashes of every problem that earlier stages trained on."""
+        seen: set[str] = set()
+        for name in earlier_training(self.recipe, self.name):
+            module = importlib.import_module(self.recipe.stages[name].runner.partition(":")[0])
+            seen |= module.training_hashes(self.for_stage(name))
+        return seen
+
+    # Logs
+
+    def health(self) -> str:
+        """The verdict over every gate the stage measured, in a word or two; empty without any."""
+        log = self.directory / "health.jsonl"
+        if not log.exists():
+            return ""
+        failed = sum(not line["passed"] for line in read_jsonl(log))
+        return f"{failed} gates failed" if failed else "healthy"
+
+    def place(self, step: int) -> str:
+        return f"stage {self.name!r} after step {step}"
+
+    @contextmanager
+    def loggers(self, total_steps: int) -> Iterator[Log]:
+        """One function that every logger of the recipe hears."""
+        about = LoggerContext(
+            stage=self.name, directory=self.directory, total_steps=total_steps, echo=self.echo
+        )
+        running = [cast(Logger, logger).build(about) for logger in self.recipe.loggers]
+
+        def log(step: int, metrics: Mapping[str, float | int | str | None]) -> None:
+            for logger in running:
+                logger.log(step, metrics)
+
+        try:
+            yield log
+        finally:
+            for logger in running:
+                logger.close()
+
+    def forget_after(self, step: int) -> None:
+        """Drops what logs hold of steps after ``step``: resuming writes them again, the same."""
+        self.run.truncate_after(self.name, step)
+
+    def after_step(
+        self, session: TrainingSession, state: Mapping[str, Any], every: int, last: int
+    ) -> None:
+        """Saves when it is time, and ends the run when a stop was asked for."""
+        step = session.clocks.step
+        stopping = self.stop.requested and step < last
+        if step % every == 0 or step == last or stopping:
+            session.save(state)
+        if stopping:
+            raise RunStopped(
+                f"stopped in stage {self.name!r} after step {step} of {last}; nothing is lost. "
+                f"Go on with: limite resume {self.run.path}"
+            )

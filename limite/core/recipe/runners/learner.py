@@ -1,0 +1,141 @@
+"""The learner's half of a rollout batch: minibatches, micro-batches, objective, updates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+import torch
+
+from limite.core.health.ratios import RatioHealth, RatioSums
+from limite.core.kinds import Objective
+from limite.core.recipe.runners.session import TrainingSession, accumulate
+from limite.core.recipe.stages import RL
+from limite.core.seeds import Seeds
+from limite.core.train.accumulate import microbatches
+from limite.core.train.columns import token_batch
+from limite.core.train.deal import deal
+from limite.core.train.replay import Row, pad_rows, replay
+from limite.core.types import Metric, Totals
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class ScoredRow:
+    """One response with what the learner needs to know of it."""
+
+    row: Row
+    behavior_logp: Sequence[float]  # [L] nats
+    advantage: Sequence[float]  # [L]
+    group: int
+
+    @property
+    def has_signal(self) -> bool:
+        return any(self.advantage)
+
+
+def combine(into: dict[str, Metric], metrics: dict[str, Metric]) -> None:
+    for name, metric in metrics.items():
+        into[name] = into[name].combine(metric) if name in into else metric
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Learner:
+    """Turns scored groups into optimizer updates."""
+
+    session: TrainingSession
+    stage: RL
+    objective: Objective
+    response_tokens: int
+
+    @property
+    def reads(self) -> frozenset[str] | None:
+        """The columns the objective declares, None when it declares none."""
+        return getattr(self.objective, "needs", None)
+
+    @property
+    def skips_flat(self) -> bool:
+        """Whether a row without advantage adds exactly nothing to loss and gradient.
+
+        True only when the objective says that it reads nothing beyond ratios and advantages;
+        a KL or entropy term would pull on flat groups too.
+        """
+        return self.reads is not None and self.reads <= {"logp", "behavior_logp", "advantage"}
+
+    def columns(self, rows: Sequence[ScoredRow]) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        """Mask and columns ``[B, T]`` of a micro-batch, with the policy's gradient in ``logp``."""
+        entropy = self.reads is None or "entropy" in self.reads
+        said = replay(
+            self.session.decoder,
+            [row.row for row in rows],
+            temperature=self.stage.temperature,
+            entropy=entropy,
+        )
+        width = said.mask.shape[1]
+        columns = {
+            "logp": said.logp,
+            "behavior_logp": pad_rows([row.behavior_logp for row in rows], width, torch.float32).to(
+                said.logp.device
+            ),
+            "advantage": pad_rows([row.advantage for row in rows], width, torch.float64).to(
+                said.logp.device
+            ),
+        }
+        if said.entropy is not None:
+            columns["entropy"] = said.entropy
+        return said.mask, columns
+
+    def measure(self, rows: Sequence[ScoredRow]) -> RatioHealth:
+        """The importance weights of all active tokens of a batch, before any update."""
+        sums = RatioSums()
+        with torch.no_grad():
+            for part in self.parts(rows):
+                mask, columns = self.columns(part)
+                sums += RatioSums.of(columns["logp"], columns["behavior_logp"], mask)
+        return sums.health()
+
+    def parts(self, rows: Sequence[ScoredRow]) -> list[list[ScoredRow]]:
+        """The rows in micro-batches that fit ``microbatch_tokens``."""
+        lengths = [len(row.row.prompt) + len(row.row.completion) for row in rows]
+        cut = microbatches(lengths, self.stage.microbatch_tokens)
+        return [[rows[index] for index in part] for part in cut]
+
+    def update(self, rows: Sequence[ScoredRow], totals: Totals) -> dict[str, Metric]:
+        """One optimizer step over ``rows``; nothing happens when none of them has a signal."""
+        if self.skips_flat:
+            rows = [row for row in rows if row.has_signal]
+        if not rows:
+            return {}
+        metrics: dict[str, Metric] = {}
+        loss = 0.0
+        for part in self.parts(rows):
+            mask, columns = self.columns(part)
+            result = self.objective(token_batch(mask, columns, totals))
+            loss += accumulate(result.value)
+            combine(metrics, dict(result.metrics))
+        optim = self.session.update(loss)
+        combine(
+            metrics,
+            {
+                name: Metric(how="mean", value=value)
+                for name, value in {"loss": loss, **optim}.items()
+            },
+        )
+        return metrics
+
+    def learn(self, rows: Sequence[ScoredRow], seeds: Seeds) -> dict[str, float | None]:
+        """All updates of one rollout batch, whole groups dealt to them in a seeded order."""
+        groups = sorted({row.group for row in rows})
+        metrics: dict[str, Metric] = {}
+        by_group: dict[int, list[ScoredRow]] = {group: [] for group in groups}
+        for row in rows:
+            by_group[row.group].append(row)
+        for part in deal(len(groups), self.stage.off_policy_updates + 1, seeds.stream("deal")):
+            picked = [row for index in part for row in by_group[groups[index]]]
+            totals = Totals(
+                tokens=sum(len(row.row.completion) for row in picked),
+                active_rows=sum(bool(row.row.completion) for row in picked),
+                rows=len(picked),
+                response_tokens=self.response_tokens,
+            )
+            combine(metrics, self.update(picked, totals))
+        return {name: metric.result() for name, metric in metrics.items()}

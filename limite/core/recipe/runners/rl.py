@@ -1,0 +1,155 @@
+"""Reinforcement learning: sample whole groups, score them, update on those that differ."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import attrs
+
+from limite.core.errors import RunFailed
+from limite.core.health.gates import GateVerdict, all_passed, ratio_gates
+from limite.core.jsonl import append_jsonl, read_jsonl, write_jsonl
+from limite.core.kinds import (
+    Advantage,
+    LRSchedule,
+    Objective,
+    Optimizer,
+)
+from limite.core.recipe.runners.learner import Learner, ScoredRow
+from limite.core.recipe.runners.rollouts import Rollouts, arm_metrics, sample_metrics
+from limite.core.recipe.runners.session import TrainingSession
+from limite.core.recipe.stages import RL
+from limite.core.rollout.store import group_lines
+from limite.core.separation import text_hash
+from limite.core.train.replay import Row
+from limite.core.types import Group
+
+if TYPE_CHECKING:
+    from limite.core.recipe.context import StageContext
+
+
+def training_hashes(context: StageContext) -> set[str]:
+    """Normalised-text hashes of every problem the stage has sampled responses to."""
+    seen: set[str] = set()
+    for path in sorted((context.directory / "rollouts").glob("*.jsonl.zst")):
+        seen |= {text_hash(record["problem"]["problem"]) for record in read_jsonl(path)}
+    return seen
+
+
+def rows_of(groups: Sequence[Group], advantage: Advantage) -> list[ScoredRow]:
+    """What the learner needs of every response, in sampling order."""
+    rows = []
+    for number, group in enumerate(groups):
+        credit = advantage(group)
+        for index, response in enumerate(group.responses):
+            length = len(response.completion_ids)
+            share = credit[index].tolist()
+            rows.append(
+                ScoredRow(
+                    row=Row(prompt=response.prompt_ids, completion=response.completion_ids),
+                    behavior_logp=response.logprobs,
+                    advantage=share[:length] if isinstance(share, list) else [share] * length,
+                    group=number,
+                )
+            )
+    return rows
+
+
+class FlatBatches(RunFailed):
+    """Batch after batch had no reward contrast, so nothing could be learned."""
+
+
+def run(context: StageContext) -> dict[str, Any]:
+    """Trains the stage to its last rollout batch, from its newest checkpoint if it has one."""
+    stage = cast(RL, context.stage)
+    session = TrainingSession(
+        context,
+        optimizer=cast(Optimizer, stage.optimizer),
+        lr_schedule=cast(LRSchedule, stage.lr_schedule),
+        total_updates=stage.steps * (stage.off_policy_updates + 1),
+        clip_norm=stage.clip_norm,
+        keep=stage.keep,
+    )
+    rollouts = Rollouts(context, stage)
+    if session.saved_state:
+        rollouts.restore(session.saved_state)
+    largest = stage.max_tokens if stage.budget == "fixed-response" else context.model.context
+    learner = Learner(
+        session=session,
+        stage=stage,
+        objective=cast(Objective, stage.objective),
+        response_tokens=largest,
+    )
+    clocks = session.clocks
+    with context.loggers(stage.steps) as log:
+        while clocks.step < stage.steps:
+            metrics = one_batch(context, stage, rollouts, learner)
+            clocks.step += 1
+            log(clocks.step, {"time_s": session.time_s(), "tokens": clocks.tokens, **metrics})
+            context.after_step(session, rollouts.state(), stage.checkpoint_every, stage.steps)
+            if clocks.flat_batches >= stage.stop_after_flat_batches:
+                raise FlatBatches(
+                    f"stage {context.name!r} ended after step {clocks.step}: the last "
+                    f"{clocks.flat_batches} batches had no group with both right and wrong "
+                    "responses, so there was nothing to learn from; make the problems easier or "
+                    "harder (problems.difficulty), or start from a better policy"
+                )
+    return {
+        "steps": clocks.step,
+        "updates": clocks.updates,
+        "tokens": clocks.tokens,
+        "time_s": clocks.time_s,
+        "parameters": session.parameters(),
+    }
+
+
+def answer_to_bad_health(
+    context: StageContext, stage: RL, step: int, verdicts: Sequence[GateVerdict]
+) -> None:
+    """Says which gate failed, and ends the run where the recipe wants that."""
+    failed = ", ".join(
+        f"{each.name} is {each.figure}, limit {each.limit}" for each in verdicts if not each.passed
+    )
+    if stage.health.action == "stop":
+        raise RunFailed(f"stage {context.name!r} ended before the update of step {step}: {failed}")
+    skipped = "; the batch is skipped" if stage.health.action == "skip" else ""
+    context.echo(f"warning: stage {context.name!r}, step {step}: {failed}{skipped}")
+
+
+def one_batch(
+    context: StageContext, stage: RL, rollouts: Rollouts, learner: Learner
+) -> dict[str, float | int | str | None]:
+    """Samples, scores and learns from the batch of the next step; its metrics."""
+    session = learner.session
+    step = session.clocks.step
+    started = time.perf_counter()
+    groups = rollouts.sample(session.decoder, step, policy_version=session.clocks.updates)
+    write_jsonl(context.run.rollout_file(context.name, step + 1), group_lines(groups))
+    rollout_s = time.perf_counter() - started
+    started = time.perf_counter()
+    rows = rows_of(groups, cast(Advantage, stage.advantage))
+    metrics: dict[str, float | int | str | None] = {**sample_metrics(groups)}
+    verdicts: Sequence[GateVerdict] = ()
+    if step % stage.health.every == 0:
+        figures = learner.measure(rows)
+        metrics |= {f"ratio/{name}": value for name, value in attrs.asdict(figures).items()}
+        verdicts = ratio_gates(figures, stage.health)
+        append_jsonl(
+            context.directory / "health.jsonl",
+            [{"step": step + 1, **verdict.as_dict()} for verdict in verdicts],
+        )
+    healthy = all_passed(verdicts)
+    if not healthy:
+        answer_to_bad_health(context, stage, step + 1, verdicts)
+    if healthy or stage.health.action != "skip":
+        before = session.clocks.updates
+        metrics |= learner.learn(rows, context.seeds.child("learn", step))
+        flat = session.clocks.updates == before
+        session.clocks.flat_batches = session.clocks.flat_batches + 1 if flat else 0
+    session.clocks.tokens += sum(len(row.row.completion) for row in rows)
+    metrics |= arm_metrics(groups)
+    metrics |= {"time/rollout_s": rollout_s, "time/learner_s": time.perf_counter() - started}
+    metrics["optim/updates"] = session.clocks.updates
+    return metrics

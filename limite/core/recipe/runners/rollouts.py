@@ -1,0 +1,153 @@
+"""The sampling half of a rollout batch: which problems, which responses, what they earned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from limite.core.health.contrast import contrast_shares
+from limite.core.kinds import Curriculum, Request, Reward, RolloutSchedule, Verifier
+from limite.core.problem_source import ProblemSource
+from limite.core.recipe.stages import RL
+from limite.core.rollout.budget import completion_budget
+from limite.core.rollout.sampler import Sampler
+from limite.core.types import Group, Problem, Response
+
+if TYPE_CHECKING:
+    from limite.core.model.decoder import Decoder
+    from limite.core.recipe.context import StageContext
+
+
+class Rollouts:
+    """The sampling half of a stage: which problems, which responses, what they earned."""
+
+    def __init__(self, context: StageContext, stage: RL) -> None:
+        self.context = context
+        self.stage = stage
+        seeds = context.seeds
+        self.source = ProblemSource(
+            stage.problems, context.registry, seeds.child("problems"), held_out=False
+        )
+        self.curriculum = cast(Curriculum, stage.curriculum).build(
+            self.source.arms, seeds.integer("curriculum")
+        )
+        self.schedule = cast(RolloutSchedule, stage.rollout_schedule).build(
+            stage.groups, stage.rollouts, seeds.integer("rollout_schedule")
+        )
+
+    def problems(self, step: int) -> list[tuple[int, Problem]]:
+        """The arms and problems of a batch. A problem drawn twice is drawn again, within reason."""
+        drawn: list[tuple[int, Problem]] = []
+        seen: set[str] = set()
+        for place, arm in enumerate(self.curriculum.next(step, self.stage.groups)):
+            for attempt in range(20):
+                problem = self.source.draw(arm, step, place, attempt)
+                if problem.id not in seen:
+                    break
+            seen.add(problem.id)
+            drawn.append((arm, problem))
+        return drawn
+
+    def sample(self, decoder: Decoder, step: int, policy_version: int) -> list[Group]:
+        """The scored groups of a batch, in an order that completion times do not touch."""
+        drawn = self.problems(step)
+        arms = {problem.id: arm for arm, problem in drawn}
+        sampler = Sampler(
+            decoder,
+            self.context.tokenizer,
+            temperature=self.stage.temperature,
+            seed=self.context.seeds.integer("rollout", step),
+        )
+        sampled = self.schedule.next(
+            self.requests([problem for _, problem in drawn]),
+            lambda requests: sampler.generate(requests, policy_version=policy_version),
+        )
+        groups = [score(self.stage, problem, responses) for problem, responses in sampled]
+        for group in groups:
+            self.curriculum.observe(arms[group.problem.id], group.correct)
+        return groups
+
+    def state(self) -> dict[str, Any]:
+        """Everything that the next batch depends on beside weights and seeds."""
+        return {"curriculum": self.curriculum.state(), "rollout_schedule": self.schedule.state()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.curriculum.restore(state["curriculum"])
+        self.schedule.restore(state["rollout_schedule"])
+
+    def requests(self, problems: Sequence[Problem]) -> Iterator[Sequence[Request]]:
+        """One group of requests a problem. A problem that is there twice goes on counting samples,
+        so that its second group is no copy of the first."""
+        counts: dict[str, int] = {}
+        for problem in problems:
+            prompt = self.context.tokenizer.render_prompt(problem)
+            first = counts.get(problem.id, 0)
+            counts[problem.id] = first + self.stage.rollouts
+            budget = completion_budget(
+                self.stage.budget,
+                prompt_tokens=len(prompt),
+                max_tokens=self.stage.max_tokens,
+                context=self.context.model.context,
+            )
+            yield [
+                Request(
+                    problem=problem,
+                    sample_index=first + index,
+                    prompt_ids=prompt,
+                    budget_tokens=budget,
+                )
+                for index in range(self.stage.rollouts)
+            ]
+
+
+def score(stage: RL, problem: Problem, responses: Sequence[Response]) -> Group:
+    """Verdicts and rewards of one group. Accuracy counts naturally ended responses only."""
+    verifier, reward = cast(Verifier, stage.verifier), cast(Reward, stage.reward)
+    verdicts = [verifier(problem.answer, response.text) for response in responses]
+    return Group(
+        problem=problem,
+        responses=responses,
+        rewards=[
+            reward(problem, response, verdict)
+            for response, verdict in zip(responses, verdicts, strict=True)
+        ],
+        correct=[
+            verdict.correct and response.finish_reason == "eos"
+            for response, verdict in zip(responses, verdicts, strict=True)
+        ],
+        verdicts=verdicts,
+    )
+
+
+def sample_metrics(groups: Sequence[Group]) -> dict[str, float | None]:
+    """What the batch looks like before anything is filtered or trained."""
+    responses = [response for group in groups for response in group.responses]
+    rewards = [reward for group in groups for reward in group.rewards if reward is not None]
+    correct = [right for group in groups for right in group.correct]
+    lengths = sorted(len(response.completion_ids) for response in responses)
+    tokens = sum(lengths)
+    surprise = -sum(sum(response.logprobs) for response in responses)
+    count = len(responses)
+    shares = contrast_shares(groups)
+    return {
+        "contrast/share": shares.reward_contrast_share,
+        "contrast/all_correct_share": shares.all_correct_share,
+        "contrast/all_wrong_share": shares.all_wrong_share,
+        "contrast/unscored_share": shares.unscored_share,
+        "reward/mean": sum(rewards) / len(rewards) if rewards else None,
+        "accuracy/sampled": sum(correct) / count,
+        "length/response_tokens": tokens / count,
+        "length/p95_tokens": lengths[min(count - 1, int(0.95 * count))],
+        "ending/eos_share": sum(each.finish_reason == "eos" for each in responses) / count,
+        "ending/length_share": sum(each.finish_reason == "length" for each in responses) / count,
+        # The mean surprise of what was sampled is an unbiased estimate of the entropy.
+        "entropy/mean": surprise / tokens,
+    }
+
+
+def arm_metrics(groups: Sequence[Group]) -> dict[str, float]:
+    """The pass rate of every kind of problem that was asked for."""
+    outcomes: dict[str, list[bool]] = {}
+    for group in groups:
+        outcomes.setdefault(group.problem.meta["arm"], []).extend(group.correct)
+    return {f"arm/{arm}": sum(right) / len(right) for arm, right in sorted(outcomes.items())}

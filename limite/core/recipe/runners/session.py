@@ -1,0 +1,123 @@
+"""What every training stage keeps: weights, optimizer, clocks; how it saves and resumes them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import torch
+
+from limite.core.checkpoint.read import newest_checkpoint
+from limite.core.checkpoint.state import optimizer_payload, restore_module, restore_optimizer
+from limite.core.checkpoint.write import write_checkpoint
+from limite.core.health.numerics import check_loss
+from limite.core.kinds import LRSchedule, Optimizer
+from limite.core.train.clip import clip_gradient_norm
+
+if TYPE_CHECKING:
+    from limite.core.model.decoder import Decoder
+    from limite.core.recipe.context import StageContext
+
+
+@attrs.define(kw_only=True)
+class Clocks:
+    """How far a stage has come. ``updates`` counts optimizer steps that were applied."""
+
+    step: int = 0
+    updates: int = 0
+    tokens: int = 0
+    flat_batches: int = 0
+    time_s: float = 0.0
+
+
+class TrainingSession:
+    """Weights, optimizer and clocks of one training stage.
+
+    Opening one goes on from the newest good checkpoint of the stage, or else starts from the
+    weights the stage begins with. Saves happen between updates only.
+    """
+
+    def __init__(
+        self,
+        context: StageContext,
+        *,
+        optimizer: Optimizer,
+        lr_schedule: LRSchedule,
+        total_updates: int,
+        clip_norm: float,
+        keep: int,
+    ) -> None:
+        self.context = context
+        self.decoder: Decoder = context.new_decoder()
+        self.optimizer = optimizer.build(self.decoder.named_parameters())
+        self.initial_rates = [group["lr"] for group in self.optimizer.param_groups]
+        self.lr_schedule = lr_schedule
+        self.total_updates = total_updates
+        self.clip_norm = clip_norm
+        self.keep = keep
+        self.clocks = Clocks()
+        self.saved_state: Mapping[str, Any] = {}
+        saved = newest_checkpoint(context.checkpoints, echo=context.echo)
+        if saved is None:
+            context.load_start_weights(self.decoder)
+        else:
+            restore_module(self.decoder, saved.payloads["model"])
+            restore_optimizer(self.optimizer, saved.payloads["optimizer"], saved.state["optimizer"])
+            self.clocks = Clocks(**saved.state["clocks"])
+            self.saved_state = saved.state["stage"]
+        context.forget_after(self.clocks.step)
+        self._started = time.perf_counter() - self.clocks.time_s
+
+    def time_s(self) -> float:
+        """Seconds spent in this stage, over all its processes."""
+        return time.perf_counter() - self._started
+
+    def rate(self) -> float:
+        """Sets the learning rates for the next update; returns the first group's."""
+        factor = self.lr_schedule(self.clocks.updates, self.total_updates)
+        for group, initial in zip(self.optimizer.param_groups, self.initial_rates, strict=True):
+            group["lr"] = initial * factor
+        return float(self.optimizer.param_groups[0]["lr"])
+
+    def update(self, loss: float) -> dict[str, float]:
+        """Clips the accumulated gradient and applies one optimizer step.
+
+        A loss or gradient that is not finite raises ``RunFailed`` before anything is changed.
+        """
+        check_loss(loss, where=self.context.place(self.clocks.step))
+        rate = self.rate()
+        norm = clip_gradient_norm(self.decoder.parameters(), self.clip_norm)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        self.clocks.updates += 1
+        return {"optim/lr": rate, "optim/gradient_norm": norm}
+
+    def save(self, stage_state: Mapping[str, Any]) -> None:
+        """Writes a checkpoint of the finished step; older ones go only after it is verified."""
+        self.clocks.time_s = self.time_s()
+        tensors, numbers = optimizer_payload(self.optimizer)
+        model = {name: tensor.detach() for name, tensor in self.decoder.state_dict().items()}
+        write_checkpoint(
+            self.context.checkpoints,
+            self.clocks.step,
+            {"model": model, "optimizer": tensors},
+            {
+                "optimizer": numbers,
+                "clocks": attrs.asdict(self.clocks),
+                "stage": dict(stage_state),
+            },
+            self.context.contract,
+            self.keep,
+        )
+
+    def parameters(self) -> int:
+        """How many numbers are trained."""
+        return sum(parameter.numel() for parameter in self.decoder.parameters())
+
+
+def accumulate(loss: torch.Tensor) -> float:
+    """Backward of one micro-batch's share of the loss; returns its value."""
+    loss.backward()  # type: ignore[no-untyped-call]
+    return float(loss.detach())
