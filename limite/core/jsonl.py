@@ -111,7 +111,10 @@ def loads(text: str | bytes) -> Any:
     """The value of one JSON text in UTF-8; ``ValueError`` if it is not that."""
     if isinstance(text, bytes):
         text = text.decode()
-    return json.loads(text, parse_constant=_no_constant)
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
 
 
 def storage_error(error: OSError, place: Path, advice: str = "") -> LimiteError:
