@@ -2,14 +2,13 @@
 
 What a row samples depends on the weights, its prompt and budget, and the counter-based stream of
 its (seed, problem, sample index), bit for bit: not on the slot it sits in, the rows beside it, or
-when rows are removed. Three rules keep it so.
+when rows are removed. Three things make it so.
 
 * One uniform per row and position inverts the running sum of the row's own probabilities.
-* How long a batch is must not depend on who is in it, because a matrix product over more keys may
-  round differently even where the extra keys carry no weight. So prompts are sorted into classes
-  by their own length, and column 0 of every batch is a pinned row as long as its class allows.
-* A batch never has fewer than ``LEAST_ROWS`` rows (copies of the pinned one fill it up), because
-  below that matrix products use kernels that round differently.
+* Attention sums what a row sees in an order that follows from the row's own length; a law that
+  every attention is held to.
+* A batch never has fewer than ``LEAST_ROWS`` rows (copies fill it up), because below that matrix
+  products use kernels that round differently.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Protocol
 
-import attrs
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -26,13 +24,11 @@ from torch import Tensor
 from limite.core.errors import LimiteError, RunFailed
 from limite.core.kinds import Request
 from limite.core.model.layout import Layout
-from limite.core.model.spec import ModelSpec
 from limite.core.rollout.budget import check_response
 from limite.core.rollout.uniforms import row_keys, uniforms
 from limite.core.tokenizer import CharacterTokenizer
 from limite.core.types import Response
 
-CLASS_TOKENS = 32  # prompt lengths and cache capacities are rounded up to multiples of this
 LEAST_ROWS = 8
 UNIFORM_BLOCK = 64  # positions drawn ahead
 
@@ -47,9 +43,6 @@ class Cache(Protocol):
 
 class StepDecoder(Protocol):
     """What the sampler asks of a model; ``limite.core.model.decoder`` says what it means."""
-
-    @property
-    def spec(self) -> ModelSpec: ...
 
     def new_cache(self, rows: int, capacity_tokens: int) -> Any: ...
 
@@ -103,91 +96,64 @@ class Sampler:
         self, requests: Sequence[Request], policy_version: int
     ) -> Iterator[tuple[int, Response]]:
         """A response for each request, with the request's index, in order of completion."""
-        for wave in waves(requests, self.slots, self.decoder.spec.context):
-            running = _Running(self, wave, policy_version)
-            while running.rows:
-                yield from running.advance()
+        for first in range(0, len(requests), self.slots):
+            indexes = range(first, min(first + self.slots, len(requests)))
+            wave = _Wave(self, {index: requests[index] for index in indexes}, policy_version)
+            while wave.rows:
+                yield from wave.advance()
 
 
-@attrs.frozen(kw_only=True)
-class Wave:
-    """Requests to sample together, by index, and the lengths that all of them share."""
-
-    requests: dict[int, Request]
-    pinned_tokens: int  # of the pinned row's prompt: no prompt of the wave is longer
-    capacity_tokens: int
-
-
-def waves(requests: Sequence[Request], slots: int, context: int) -> Iterator[Wave]:
-    """Cuts requests into waves of one class and at most ``slots`` rows.
-
-    The lengths of a class follow from the request itself and the context, nothing else.
-    """
-    classes: dict[tuple[int, int], list[int]] = {}
-    for index, request in enumerate(requests):
-        prompt, budget = len(request.prompt_ids), request.budget_tokens
-        # The pinned row goes on as long as any other, so it must fit the context too.
-        pinned = max(prompt, min(_rounded_up(prompt), context - budget))
-        capacity = min(_rounded_up(pinned + budget), max(context, prompt + budget))
-        classes.setdefault((pinned, capacity), []).append(index)
-    for (pinned, capacity), indexes in classes.items():
-        for first in range(0, len(indexes), slots):
-            chosen = indexes[first : first + slots]
-            yield Wave(
-                requests={index: requests[index] for index in chosen},
-                pinned_tokens=pinned,
-                capacity_tokens=capacity,
-            )
-
-
-def _rounded_up(tokens: int) -> int:
-    return -(-tokens // CLASS_TOKENS) * CLASS_TOKENS
-
-
-class _Running:
+class _Wave:
     """Rows that started together: position t of every row is sampled in the same step.
 
-    Column 0 is the pinned row. It and its copies belong to no request and count as finished.
+    Columns that belong to no request are copies of another and count as finished.
     """
 
     @torch.inference_mode()
-    def __init__(self, sampler: Sampler, wave: Wave, policy_version: int) -> None:
+    def __init__(self, sampler: Sampler, requests: dict[int, Request], policy_version: int) -> None:
         self.sampler = sampler
-        self.wave = wave
+        self.requests = requests
         self.policy_version = policy_version
         self.position = 0
-        chosen = list(wave.requests.values())
+        chosen = list(requests.values())
         # Requests of one group share their problem; its id is a hash worth taking once.
         ids = {id(request.problem): request.problem.id for request in chosen}
-        self.problem_ids = {i: ids[id(request.problem)] for i, request in wave.requests.items()}
-        keys = row_keys(
+        self.problem_ids = {i: ids[id(request.problem)] for i, request in requests.items()}
+        self.keys = row_keys(
             sampler.seed, ((ids[id(each.problem)], each.sample_index) for each in chosen)
-        )
-        fill = max(1, LEAST_ROWS - len(chosen))
-        # The request of each column, or -1.
-        self.owners = np.concatenate([np.full(fill, -1), np.array(list(wave.requests))])  # [R]
-        self.keys = np.concatenate([np.zeros(fill, np.uint64), keys])  # [R]
-        budgets = [0] * fill + [request.budget_tokens for request in chosen]
-        self.budgets = np.array(budgets)  # [R] tokens
-        shape = (max(budgets), len(budgets))
+        )  # [R]
+        self.owners = np.array(list(requests))  # [R] the request of each column, or -1
+        self.budgets = np.array([request.budget_tokens for request in chosen])  # [R] tokens
+        self.prompts = np.array([len(request.prompt_ids) for request in chosen])  # [R] tokens
+        self.capacity = int((self.prompts + self.budgets).max())  # tokens
+        shape = (int(self.budgets.max()), len(chosen))
         self.tokens = torch.zeros(shape, dtype=torch.int64, device=sampler.device)  # [T, R]
         self.logprobs = torch.zeros(shape, device=sampler.device)  # [T, R] nats
         self.eos = torch.tensor(sorted(sampler.eos_ids), device=sampler.device)
-        self._move_rows()
-        self._prefill(fill, [request.prompt_ids for request in chosen])
+        kept = self._keep(np.arange(len(chosen)))
+        self._prefill([chosen[column].prompt_ids for column in kept])
 
     @property
     def rows(self) -> int:
         """Rows in the batch; 0 when every response has been handed out."""
         return len(self.owners)
 
-    def _move_rows(self) -> None:
-        """Brings to the device what follows from ``owners``, ``keys`` and ``budgets``."""
+    def _keep(self, columns: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Keeps these columns, filled up with copies of the first; which ones in the end."""
+        copies = np.repeat(columns[:1], max(0, LEAST_ROWS - len(columns)))
+        kept = np.concatenate([columns, copies])
+        self.owners, self.keys = self.owners[kept], self.keys[kept]
+        self.owners[len(columns) :] = -1
+        self.budgets, self.prompts = self.budgets[kept], self.prompts[kept]
         device = self.sampler.device
+        there = torch.from_numpy(kept).to(device)
+        self.tokens = self.tokens.index_select(1, there)
+        self.logprobs = self.logprobs.index_select(1, there)
         self.done = torch.from_numpy(self.owners < 0).to(device)  # [R]
         self.row_budgets = torch.from_numpy(self.budgets).to(device)  # [R] tokens
         self.row_ends = set(self.budgets.tolist())
         self._draw_ahead()
+        return kept
 
     def _draw_ahead(self) -> None:
         block = uniforms(self.keys, self.position, UNIFORM_BLOCK)  # [R, block]
@@ -195,21 +161,20 @@ class _Running:
         self.uniforms = by_step[:, :, None].unbind()  # block times [R, 1]
         self.drawn_from = self.position
 
-    def _prefill(self, fill: int, prompts: Sequence[tuple[int, ...]]) -> None:
+    def _prefill(self, prompts: Sequence[tuple[int, ...]]) -> None:
         """Reads each distinct prompt once and copies its cache to the rows that share it."""
-        pinned = (self.sampler.tokenizer.pad_id,) * self.wave.pinned_tokens
-        places = {pinned: 0}
+        places: dict[tuple[int, ...], int] = {}
         for prompt in prompts:
             places.setdefault(prompt, len(places))
         distinct = list(places)
-        distinct += [pinned] * (LEAST_ROWS - len(distinct))
+        distinct += distinct[:1] * (LEAST_ROWS - len(distinct))
         device, decoder = self.sampler.device, self.sampler.decoder
         layout = Layout.from_lengths([len(prompt) for prompt in distinct], device)
         tokens = torch.tensor([token for prompt in distinct for token in prompt], device=device)
-        cache = decoder.new_cache(len(distinct), self.wave.capacity_tokens)
+        cache = decoder.new_cache(len(distinct), self.capacity)
         hidden = decoder.extend(tokens, layout, cache)  # [N, width]
-        last = torch.tensor([len(prompt) for prompt in distinct], device=device).cumsum(0) - 1
-        rows = torch.tensor([0] * fill + [places[prompt] for prompt in prompts], device=device)
+        last = torch.tensor(layout.lengths, device=device).cumsum(0) - 1
+        rows = torch.tensor([places[prompt] for prompt in prompts], device=device)  # [R]
         self.hidden = hidden[last[rows]]  # [R, width]
         self.cache = cache.select(rows)
 
@@ -230,13 +195,19 @@ class _Running:
                 responses = self._responses(np.flatnonzero(self.owners >= 0))
                 self.owners = self.owners[:0]
                 return responses
-            smaller = max(LEAST_ROWS, 1 + self.rows - finished) < self.rows
-            if smaller and finished >= self.sampler.compact_at * self.rows:
+            if self._worth_removing(finished):
                 responses = self._remove_finished()
                 token = self.tokens[self.position - 1]
                 self.hidden = self.sampler.decoder.step(token, self.cache)
                 return responses
             self.hidden = self.sampler.decoder.step(token, self.cache)  # [R, width]
+
+    def _worth_removing(self, finished: int) -> bool:
+        smaller = max(LEAST_ROWS, self.rows - finished) < self.rows
+        if smaller and finished >= self.sampler.compact_at * self.rows:
+            return True
+        # A finished row must not step over the end of its cache.
+        return finished > 0 and int(self.prompts.max()) + self.position > self.capacity
 
     def _sample(self) -> tuple[Tensor, Tensor]:
         """The next token of every row ``[R]`` and its log-probability ``[R]`` in nats."""
@@ -254,22 +225,11 @@ class _Running:
         return token.squeeze(-1), logp.gather(1, token).squeeze(-1)
 
     def _remove_finished(self) -> list[tuple[int, Response]]:
-        """Hands out finished rows and keeps the pinned row, copies as needed, and the others."""
+        """Hands out finished rows and keeps the others."""
         done = self.done.cpu().numpy()
         responses = self._responses(np.flatnonzero(done & (self.owners >= 0)))
-        alive = np.flatnonzero(~done)
-        fill = max(1, LEAST_ROWS - len(alive))
-        kept = np.concatenate([np.zeros(fill, alive.dtype), alive])
-        self.owners, self.keys, self.budgets = (
-            self.owners[kept],
-            self.keys[kept],
-            self.budgets[kept],
-        )
-        rows = torch.from_numpy(kept).to(self.sampler.device)
-        self.tokens = self.tokens.index_select(1, rows)
-        self.logprobs = self.logprobs.index_select(1, rows)
-        self.cache = self.cache.select(rows)
-        self._move_rows()
+        kept = self._keep(np.flatnonzero(~done))
+        self.cache = self.cache.select(torch.from_numpy(kept).to(self.sampler.device))
         return responses
 
     def _responses(self, columns: NDArray[np.int64]) -> list[tuple[int, Response]]:
@@ -289,7 +249,7 @@ class _Running:
             )
         out = []
         for row, index in enumerate(self.owners[columns].tolist()):
-            request = self.wave.requests[index]
+            request = self.requests[index]
             length, by_itself = int(lengths[row]), bool(natural[row])
             completion = tuple(tokens[row, :length].tolist())
             response = Response(
