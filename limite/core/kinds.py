@@ -52,7 +52,10 @@ class Reward(Protocol):
 
 @runtime_checkable
 class Verifier(Protocol):
-    """Judges a text against a gold answer. Never raises, always ends."""
+    """Judges a text against a gold answer. Never raises, always ends.
+
+    ``write(answer)`` (optional) gives a text that states an answer the way the verifier reads it.
+    """
 
     def __call__(self, answer: Answer, text: str, /) -> Verdict: ...
 

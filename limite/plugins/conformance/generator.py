@@ -131,4 +131,5 @@ def perturbed(problem: Problem) -> list[str]:
     if problem.answer.type != "integer":
         return []
     number = int(value)
-    return [str(number + 1), str(number - 1), f"{value}0" if number else "10", f"1{number % 10}1"]
+    others = (number + 1, number - 1, 10 * number, -number, int(f"1{abs(number)}"))
+    return [str(other) for other in others if other != number]
