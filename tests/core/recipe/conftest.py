@@ -13,6 +13,7 @@ import pytest
 
 from limite.core import jsonl
 
+STRETCHES = ("0-0.3333", "0.3333-0.6667", "0.6667-1")
 FAMILIES = ("linear-equation", "modular-expression", "sum-chain")
 RECIPE = """\
 name = "quickstart"
@@ -53,13 +54,17 @@ against = "after-sft"
 confidence = 0.95
 """
 RECEIPT = {
-    "status": "done",
     "limite": "0.1.0",
     "python": "3.12.4",
-    "torch": "2.13.0",
-    "seed": 1,
-    "git": {"commit": "d04c31c8f6a1", "dirty": False},
-    "hardware": {"processor": "x86_64", "cores": 2, "device": "cpu"},
+    "packages": {"torch": "2.13.0", "numpy": "2.4.1", "triton": None},
+    "seeds": {"recipe": 1},
+    "git": {"commit": "d04c31c8f6a1", "changes_sha256": None},
+    "hardware": {"system": "Linux x86_64", "cpu": "a processor", "cores": 2, "gpus": []},
+    "device": "cpu",
+    "dtype": "float32",
+    "threads": 1,
+    "parameters": 203_456,
+    "only": ["sft", "after-sft", "rl", "after-rl"],
     "plugins": {"limite": "0.1.0"},
     "recipe_sha256": "9c1185a5c5e9fc54612808977ee8f548b2258d31",
 }
@@ -118,7 +123,7 @@ def _supervised(stage: Path, steps: int, draw: random.Random) -> None:
         )
     write_lines(stage / "metrics.jsonl", lines)
     write_receipt(
-        stage, stage="sft", type="sft", status="done", steps=steps, time_s=79.6, tokens=234_000
+        stage, stage="sft", type="sft", status="finished", steps=steps, time_s=79.6, tokens=234_000
     )
 
 
@@ -154,21 +159,20 @@ def _reinforced(stage: Path, steps: int, draw: random.Random) -> None:
                 "optim/lr": 7e-4 * min(1.0, step / 3, (steps - step + 1) / (0.3 * steps)),
                 "time/rollout_s": 0.53 + draw.gauss(0, 0.03),
                 "time/learner_s": 0.74 + draw.gauss(0, 0.04),
-                "updates/applied": 16 * step,
+                "optim/updates": 16 * step,
                 "objective/gate_mean": 0.5 + draw.gauss(0, 0.01),
             }
             | {
-                f"arm/{family}@{level}": min(1.0, 0.8 - 0.25 * level + 0.2 * done)
+                f"arm/{family}@{STRETCHES[level]}": min(1.0, 0.8 - 0.25 * level + 0.2 * done)
                 for family in FAMILIES
                 for level in range(3)
                 if draw.random() < 0.8
             }
         )
         for gate, figure, limit, passed in (
-            ("clipped_token_fraction", clipped, 0.05, clipped <= 0.05),
-            ("effective_sample_fraction", effective, 0.95, effective >= 0.95),
-            ("mean_weight", lines[-1]["ratio/mean_weight"], [0.5, 2.0], True),
-            ("finite_gradients", 1.0, 1.0, True),
+            ("ratio/clipped_token_fraction", clipped, "<= 0.05", clipped <= 0.05),
+            ("ratio/effective_sample_fraction", effective, ">= 0.95", effective >= 0.95),
+            ("ratio/mean_weight", lines[-1]["ratio/mean_weight"], "0.5 .. 2.0", True),
         ):
             health.append(
                 {"step": step, "gate": gate, "figure": figure, "limit": limit, "passed": passed}
@@ -180,7 +184,7 @@ def _reinforced(stage: Path, steps: int, draw: random.Random) -> None:
             stage / "rollouts" / f"{step:06d}.jsonl.zst", _responses(0.36 if step == 1 else 0.6)
         )
     write_receipt(
-        stage, stage="rl", type="rl", status="done", steps=steps, time_s=99.8, tokens=1_155_000
+        stage, stage="rl", type="rl", status="finished", steps=steps, time_s=99.8, tokens=1_155_000
     )
 
 
@@ -196,8 +200,16 @@ def _responses(accuracy: float) -> list[dict[str, Any]]:
             lines.append(
                 {
                     "problem_id": f"{problem:032x}",
+                    "problem": {
+                        "problem": f"{a}+{b}+{c}=?",
+                        "answer": {"type": "integer", "value": str(a + b + c), "params": {}},
+                    },
+                    "verdict": {
+                        "outcome": "right" if right else "wrong",
+                        "extracted": str(total),
+                        "reason": "" if right else f"{total} is not {a + b + c}",
+                    },
                     "sample_index": sample,
-                    "prompt_text": f"{a}+{b}+{c}=?",
                     "text": text,
                     "reward": 1.0 if right else 0.0,
                     "correct": right,
@@ -207,6 +219,23 @@ def _responses(accuracy: float) -> list[dict[str, Any]]:
                 }
             )
     return lines
+
+
+def _held_out_responses(accuracy: float) -> list[dict[str, Any]]:
+    return [
+        {
+            "problem_id": line["problem_id"],
+            "problem": line["problem"]["problem"],
+            "answer": line["problem"]["answer"]["value"],
+            "generated_tokens": len(line["completion_ids"]),
+            "finish_reason": line["finish_reason"],
+            "correct": line["correct"],
+            "grader_status": "ok",
+            "grader_reason": line["verdict"]["reason"],
+            "text": line["text"],
+        }
+        for line in _responses(accuracy)
+    ]
 
 
 def _evaluated(
@@ -222,7 +251,7 @@ def _evaluated(
         "samples": 4,
         "problems": 400,
         "by_arm": {
-            f"{family}@{level}": {
+            f"{family}@{STRETCHES[level]}": {
                 "correct": round(178 * min(1.0, score * (1.7 - 0.6 * level) + draw.gauss(0, 0.02))),
                 "total": 178,
             }
@@ -230,7 +259,19 @@ def _evaluated(
             for level in range(3)
         },
     }
+    results |= {
+        "separation": {"text": "no overlap found in the training stages of this run"},
+        "endings": {"eos": 1580, "length": 20, "repetition": 0, "stop": 0},
+        "pass_at_k": {"1": score, "2": score + 0.07, "4": score + 0.13},
+        "grader": {"ok": 1574, "no_answer": 26, "timeout": 0},
+        "correct_but_truncated": 2,
+        "tokens": {"all": {"count": 1600, "mean": 14.25, "median": 13, "p95": 30}},
+        "unreliable": False,
+    }
     if against is not None:
         results["against"] = against
+    write_lines(stage / "responses.jsonl.zst", _held_out_responses(score))
     (stage / "results.json").write_text(json.dumps(results), encoding="utf-8")
-    write_receipt(stage, stage=name, type="eval", status="done", steps=1, time_s=6.1, tokens=31_000)
+    write_receipt(
+        stage, stage=name, type="eval", status="finished", steps=1, time_s=6.1, tokens=31_000
+    )

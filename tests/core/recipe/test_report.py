@@ -100,6 +100,8 @@ def test_the_page_holds_everything_in_order(make_run: MakeRun) -> None:
         "1,200 applied updates",
         "[stages.rl.health]",
         "d04c31c8f6a1",
+        "No overlap found in the training stages of this run.",
+        "Held-out problems",
     ):
         assert words in page.text
     assert path.stat().st_size < 400_000

@@ -92,7 +92,7 @@ def ticks(low: float, high: float, most: int, *, whole: bool = False) -> list[fl
     """Round numbers between two bounds, at least one."""
     from matplotlib.ticker import MaxNLocator
 
-    places = MaxNLocator(most, integer=whole).tick_values(low, high)
+    places = MaxNLocator(most, integer=whole, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
     inside = [float(place) for place in places if low - 1e-12 <= place <= high + 1e-12]
     return inside or [low]
 
@@ -246,16 +246,31 @@ MARKERS = ("o", "s", "^", "D")
 def dumbbells(
     axes: Axes,
     palette: Palette,
-    rows: Sequence[tuple[str, Sequence[float | None]]],
-    series: int,
+    rows: Sequence[tuple[str, Sequence[float | None] | None]],
+    left: float,
 ) -> None:
-    """One row per arm: where each evaluation stood, joined by a thin bar."""
+    """A row per level under the name of its family: where each evaluation stood, with a bar.
+
+    The row of a family's name has no values; it starts ``left`` pixels before the axes.
+    """
     dress(axes, palette, grid="x")
-    colors = series_colors(series)
-    for place, (_, values) in enumerate(rows):
+    for place, (name, values) in enumerate(rows):
+        if values is None:
+            axes.annotate(
+                _clip(name, 40),
+                (0, place),
+                (8 - left, 0),
+                xycoords=("axes fraction", "data"),
+                textcoords="offset points",
+                va="center",
+                color=palette["ink"],
+                fontweight="bold",
+            )
+            continue
         there = [value for value in values if value is not None]
         if len(there) > 1:
             axes.plot([min(there), max(there)], [place, place], color=palette["rule"], linewidth=4)
+        colors = series_colors(len(values))
         for index, value in enumerate(values):
             if value is not None:
                 axes.plot(
@@ -269,8 +284,9 @@ def dumbbells(
                 )
     axes.set_xlim(-0.03, 1.03)
     axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.set_yticks(range(len(rows)), [_clip(name) for name, _ in rows])
-    axes.tick_params(axis="y", labelcolor=palette["ink"])
+    levels = [(place, name) for place, (name, values) in enumerate(rows) if values is not None]
+    axes.set_yticks([place for place, _ in levels], [_clip(name) for _, name in levels])
+    axes.tick_params(axis="y", labelcolor=palette["muted"])
     axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0%", "25%", "50%", "75%", "100%"])
 
 

@@ -15,6 +15,7 @@ from limite.core.recipe.report.read import StageRun
 from limite.core.recipe.report.words import finite
 
 MOST_OTHERS = 24
+UPDATES = "optim/updates"  # optimizer steps applied so far
 HUES = ("one", "two", "three", "four")
 STYLES = ("solid", "dashed", "dotted", "dashdot")
 
@@ -98,10 +99,11 @@ REINFORCED = (
     ),
     Plan(
         title="Tokens outside the ratio band",
-        note="Importance ratio outside 0.8 to 1.2; masked by the objective.",
+        note="Importance ratio outside 0.8 to 1.2; masked or clipped by the objective.",
         columns={
             "ratio/clipped_token_fraction": "outside",
             "ratio/masked_fraction": "masked",
+            "ratio/clip_fraction": "clipped",
         },
         shares=True,
         bounds=(0, None),
@@ -144,7 +146,7 @@ REINFORCED = (
 def stage_panels(stage: StageRun) -> tuple[list[Panel], list[Panel]]:
     """The curves every reader wants, and the rest: what a plugin measured, for instance."""
     plans = REINFORCED if stage.kind == "rl" else SUPERVISED
-    shown = {"step", "time_s", "tokens"}
+    shown = {"step", "time_s", "tokens", UPDATES}
     panels = []
     for index, plan in enumerate(plans):
         there = {column: name for column, name in plan.columns.items() if stage.has(column)}
@@ -234,7 +236,10 @@ def _limits(stage: StageRun, names: Sequence[str]) -> list[float]:
             settings.get(name) if isinstance(settings, Mapping) else None,
         )
         limit = finite(used)
-        if limit is not None:
+        if limit is None and isinstance(used, str):  # written in words: "<= 0.05"
+            figures = re.findall(r"\d+(?:\.\d+)?(?:[eE][-+]?\d+)?", used)
+            limit = float(figures[0]) if len(figures) == 1 else None
+        if limit is not None and math.isfinite(limit):
             found.append(limit)
     return found
 
@@ -303,7 +308,7 @@ def arm_curves(stage: StageRun) -> list[Panel]:
             chosen = [chosen[round(i * (len(chosen) - 1) / 3)] for i in range(4)]
         lines = [
             Line(
-                name=f"level {level}" if level else family,
+                name=level_name(level) if level else family,
                 values=stage.column(column),
                 color=HUES[place],
                 dash=STYLES[place],
@@ -327,6 +332,19 @@ def arm_curves(stage: StageRun) -> list[Panel]:
             )
         )
     return panels
+
+
+def level_name(level: str) -> str:
+    """``0–0.33`` for the stretch of difficulty ``0-0.3333``, anything else as it is."""
+    ends = [_decimal(end) for end in level.split("-")]
+    if len(ends) == 2 and all(end is not None for end in ends):
+        return "–".join(f"{end:.2g}" for end in ends)
+    return level
+
+
+def _decimal(text: str) -> float | None:
+    """A plain decimal number, or None."""
+    return float(text) if re.fullmatch(r"\d+(?:\.\d+)?", text) else None
 
 
 def natural(text: str) -> list[tuple[int, float, str]]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from typing import Any
 
-from limite.core.recipe.report import canvas, charts, curves, parts, samples, summary, words
+from limite.core.recipe.report import ability, canvas, curves, parts, samples, summary, words
 from limite.core.recipe.report.read import Run, StageRun
 from limite.core.recipe.report.summary import Evaluation, Gate
 from limite.core.recipe.report.words import escape
@@ -27,9 +27,9 @@ def render(run: Run) -> str:
     with canvas.drawing():
         sections = [
             ("stages", "Stages", _stages(run, found, table)),
-            ("accuracy", "Held-out accuracy", _accuracy(found)),
+            ("accuracy", "Held-out accuracy", ability.accuracy(run, found)),
             *((f"stage-{s.number}", f"Curves of {s.name}", _curves(s)) for s in run.stages),
-            ("families", "Accuracy by family", _families(run, found)),
+            ("families", "Accuracy by family", ability.families(run, found)),
             ("gates", "Health gates", _gates(table)),
             ("samples", "Sample responses", _samples(run)),
             ("recipe", "Recipe", _recipe(run)),
@@ -103,7 +103,7 @@ def _stages(run: Run, found: Sequence[Evaluation], table: Sequence[Gate]) -> str
     for stage in run.stages:
         verdict, tone = summary.stage_verdict(stage, by_stage, table)
         planned = words.finite(stage.settings.get("steps"))
-        steps = words.count(stage.steps)
+        steps = words.count(stage.steps or None)
         if planned is not None and stage.steps is not None and stage.steps < planned:
             steps = f"{steps} of {words.count(planned)}"
         rows.append(
@@ -111,7 +111,7 @@ def _stages(run: Run, found: Sequence[Evaluation], table: Sequence[Gate]) -> str
                 parts.cell(stage.number, "n"),
                 parts.cell(stage.name, "", head=True),
                 parts.cell(KINDS.get(stage.kind, stage.kind or "–")),
-                parts.cell(stage.status, "" if stage.status in summary.DONE else "bad"),
+                parts.cell(stage.status, _status_tone(stage)),
                 parts.cell(steps, "n"),
                 parts.cell(words.duration(summary.stage_time(stage)), "n"),
                 parts.cell(words.count(summary.stage_tokens(stage)), "n"),
@@ -122,114 +122,10 @@ def _stages(run: Run, found: Sequence[Evaluation], table: Sequence[Gate]) -> str
     return "<h2>Stages</h2>" + parts.table("Stages of the run, in order", columns, rows)
 
 
-def _accuracy(found: Sequence[Evaluation]) -> str:
-    if not found:
+def _status_tone(stage: StageRun) -> str:
+    if stage.status in summary.DONE:
         return ""
-    compared = [e for e in found if e.comparison is not None]
-    level = f"{100 * found[-1].confidence:g}%"
-    rows = []
-    for evaluation in found:
-        pair = evaluation.comparison
-        total = (
-            f"{words.count(evaluation.correct)} / {words.count(evaluation.total)}"
-            if evaluation.correct is not None and evaluation.total is not None
-            else "–"
-        )
-        tone = {"improved": "good", "regressed": "bad"}.get(pair.wording if pair else "", "")
-        rows.append(
-            [
-                parts.cell(evaluation.stage, "", head=True),
-                parts.cell(total, "n"),
-                parts.cell(words.percent(evaluation.score), "n"),
-                parts.cell(words.percent_interval(evaluation.interval), "n"),
-                parts.cell(pair.against if pair else "–"),
-                parts.cell(words.points(pair.difference) if pair else "–", "n"),
-                parts.cell(words.points_interval(pair.interval) if pair else "–", "n"),
-                parts.cell(pair.wording if pair else "–", tone),
-            ]
-        )
-    columns = (
-        "Evaluation",
-        "Right:n",
-        "Accuracy:n",
-        f"{level} interval:n",
-        "Against",
-        "Points:n",
-        f"{level} paired interval:n",
-        "Wording",
-    )
-    figures = [
-        parts.figure(
-            curves.Panel(
-                title="Accuracy",
-                note=f"Share right on held-out problems, with {level} intervals.",
-                svg=_interval_chart(
-                    "accuracy-chart",
-                    "Held-out accuracy",
-                    [(e.stage, e.score, e.interval, "one") for e in found],
-                    zero=False,
-                ),
-            )
-        )
-    ]
-    if compared:
-        pairs = [(e.stage, e.comparison) for e in compared if e.comparison is not None]
-        figures.append(
-            parts.figure(
-                curves.Panel(
-                    title="Paired differences",
-                    note=f"Percentage points on the same problems, with {level} intervals. "
-                    "Only one that leaves out 0 is a difference.",
-                    svg=_interval_chart(
-                        "difference-chart",
-                        "Paired differences in points",
-                        [
-                            (f"{stage} − {pair.against}", pair.difference, pair.interval, "two")
-                            for stage, pair in pairs
-                        ],
-                        zero=True,
-                    ),
-                )
-            )
-        )
-    note = f"{_protocol(found[-1])}. Every interval {summary.SCOPE}. Single run."
-    if len(compared) > 1:
-        note += f" {len(compared)} comparisons; the intervals are not adjusted for their number."
-    return (
-        f'<h2>Held-out accuracy</h2><p class="note">{escape(note)}</p>'
-        + parts.table("Held-out accuracy of each evaluation", columns, rows)
-        + f'<div class="pair">{"".join(figures)}</div>'
-    )
-
-
-def _protocol(evaluation: Evaluation) -> str:
-    if evaluation.problems is None:
-        return "Problems the run never trained on"
-    text = f"{words.plural(evaluation.problems, 'problem')} the run never trained on"
-    if evaluation.samples is not None:
-        text += f", {words.plural(evaluation.samples, 'sample')} each"
-    return text
-
-
-def _interval_chart(
-    slug: str,
-    title: str,
-    rows: Sequence[tuple[str, float, tuple[float, float] | None, str]],
-    *,
-    zero: bool,
-) -> str:
-    form = words.points if zero else words.percent
-    both = words.points_interval if zero else words.percent_interval
-    longest = max(len(row[0]) for row in rows)
-    return canvas.svg(
-        lambda axes, palette: charts.intervals(axes, palette, rows, zero=zero, text=form),
-        slug=slug,
-        title=title,
-        description=" ".join(f"{n}: {form(v)}, interval {both(i)}." for n, v, i, _ in rows),
-        height=40 + 46 * len(rows),
-        left=min(170, 16 + 7 * longest),
-        right=22,
-    )
+    return "soft" if stage.status in ("not reached", "left out") else "bad"
 
 
 def _curves(stage: StageRun) -> str:
@@ -239,7 +135,8 @@ def _curves(stage: StageRun) -> str:
     if not panels and not others:
         return ""
     kind = KINDS.get(stage.kind, stage.kind)
-    text = f"<h2>{escape(stage.name)} <small>{escape(kind)} · {_progress(stage)}</small></h2>"
+    text = f"<h2>Curves of {escape(stage.name)} "
+    text += f"<small>{escape(kind)} · {_progress(stage)}</small></h2>"
     if stage.kind == "rl":
         text += (
             '<p class="note">Measured while training, on training problems. Ratios are taken '
@@ -257,52 +154,10 @@ def _curves(stage: StageRun) -> str:
 
 def _progress(stage: StageRun) -> str:
     steps = words.plural(len(stage.metrics), "step")
-    updates = stage.metrics[-1].get("updates/applied", stage.metrics[-1].get("updates"))
-    applied = words.finite(updates)
-    return f"{steps}, {words.count(applied)} applied updates" if applied is not None else steps
-
-
-def _families(run: Run, found: Sequence[Evaluation]) -> str:
-    text = ""
-    with_arms = [e for e in found if e.by_arm]
-    if with_arms:
-        arms = sorted({arm for e in with_arms for arm in e.by_arm}, key=curves.natural)[:60]
-        rows = [(arm, [e.by_arm.get(arm) for e in with_arms]) for arm in arms]
-        colors = charts.series_colors(len(with_arms))
-        svg = canvas.svg(
-            lambda axes, palette: charts.dumbbells(axes, palette, rows, len(with_arms)),
-            slug="arms-chart",
-            title="Held-out accuracy by family and level",
-            description=" ".join(
-                f"{arm}: " + ", ".join(words.percent(value) for value in values) + "."
-                for arm, values in rows
-            ),
-            height=40 + 23 * len(rows),
-            left=min(170, 16 + 7 * max(len(arm) for arm in arms)),
-            right=20,
-        )
-        panel = curves.Panel(
-            title="Held-out accuracy by family and level",
-            note="Few problems stand behind each row, so no interval and no claim is given here.",
-            svg=svg,
-            legend=[(e.stage, colors[i], f"marker{i % 4}") for i, e in enumerate(with_arms)],
-        )
-        cells = [
-            [parts.cell(arm, "", head=True), *(parts.cell(words.percent(v), "n") for v in values)]
-            for arm, values in rows
-        ]
-        columns = ("Family and level", *(f"{e.stage}:n" for e in with_arms))
-        numbers = parts.table("Held-out accuracy by family and level", columns, cells)
-        text += f'<div class="pair">{parts.figure(panel)}<div>{numbers}</div></div>'
-    for stage in run.stages:
-        panels = curves.arm_curves(stage)
-        if panels:
-            text += (
-                f"<h3>{escape(stage.name)}: sampled accuracy while training</h3>"
-                '<p class="note">Training problems, as the curriculum chose them.</p>'
-                + parts.grid(panels)
-            )
-    return f"<h2>Accuracy by family</h2>{text}" if text else ""
+    applied = words.finite(stage.receipt.get("updates", stage.metrics[-1].get(curves.UPDATES)))
+    if applied is None or applied == len(stage.metrics):
+        return steps
+    return f"{steps}, {words.count(applied)} applied updates"
 
 
 def _gates(table: Sequence[Gate]) -> str:
@@ -322,7 +177,7 @@ def _gates(table: Sequence[Gate]) -> str:
                 parts.cell(words.number(gate.lowest), "n"),
                 parts.cell(words.number(gate.highest), "n"),
                 parts.cell(gate.limit, "n"),
-                parts.cell(mark + verdict, "bad" if gate.failed else ""),
+                parts.cell(mark + verdict, "w bad" if gate.failed else "w"),
             ]
         )
     columns = ("Gate", "Stage", "Measured:n", "Lowest:n", "Highest:n", "Limit:n", "Verdict")
@@ -335,16 +190,13 @@ def _gates(table: Sequence[Gate]) -> str:
 
 
 def _samples(run: Run) -> str:
-    text = ""
-    for stage in run.stages:
-        found = samples.batches(stage)
-        if found:
-            text += f"<h3>{escape(stage.name)}</h3>{samples.render(found)}"
-    if not text:
+    shown = samples.of_run(run)
+    if not shown:
         return ""
     return (
         '<h2>Sample responses</h2><p class="note">The first right and the first wrong ones in the '
-        "order of the rollout file, one to a problem; none is picked for its looks.</p>" + text
+        "order of their file, one to a problem; none is picked for its looks.</p>"
+        + "".join(f"<h3>{escape(name)}</h3>{samples.render(found)}" for name, found in shown)
     )
 
 

@@ -11,18 +11,21 @@ from limite.core.recipe.report.words import escape
 
 
 def grid(panels: Sequence[Panel]) -> str:
-    return f'<div class="charts">{"".join(figure(panel) for panel in panels)}</div>'
+    """Charts beside each other, their drawings level where their legends allow it."""
+    keyed = " keyed" if any(panel.legend for panel in panels) else ""
+    return f'<div class="charts{keyed}">{"".join(figure(panel) for panel in panels)}</div>'
 
 
 def figure(panel: Panel) -> str:
+    """A chart with its title and legend above and its note below."""
     legend = "".join(
         f"<li>{_swatch(color, dash)}{escape(name)}</li>" for name, color, dash in panel.legend
     )
+    keys = f'<ul class="legend">{legend}</ul>' if legend else ""
+    note = f'<p class="note">{escape(panel.note)}</p>' if panel.note else ""
     return (
-        f"<figure><figcaption><h4>{escape(panel.title)}</h4>"
-        + (f"<p>{escape(panel.note)}</p>" if panel.note else "")
-        + (f'<ul class="legend">{legend}</ul>' if legend else "")
-        + f"</figcaption>{panel.svg}</figure>"
+        f"<figure><figcaption><h4>{escape(panel.title)}</h4>{keys}</figcaption>"
+        f"{panel.svg}{note}</figure>"
     )
 
 

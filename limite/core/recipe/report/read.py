@@ -37,6 +37,7 @@ class StageRun:
     health: Sequence[Mapping[str, Any]] = ()
     results: Mapping[str, Any] | None = None
     rollout_files: Sequence[Path] = ()
+    chosen: bool = True
 
     @property
     def status(self) -> str:
@@ -45,8 +46,8 @@ class StageRun:
         if isinstance(said, str) and said:
             return said
         if not self.begun:
-            return "not reached"
-        return "done" if self.results else "unfinished"
+            return "not reached" if self.chosen else "left out"
+        return "unfinished"
 
     @property
     def steps(self) -> int | None:
@@ -99,13 +100,18 @@ def read_run(path: Path | str) -> Run:
         RunDirectory.open(folder)  # raises, and knows which run may have been meant
     notes: list[str] = []
     recipe_text, recipe = _read_recipe(folder, notes)
+    receipt = _read_object(folder, "receipt.json", notes) or {}
+    stages = _read_stages(folder, recipe, notes)
+    only = receipt.get("only")
+    if isinstance(only, list):
+        stages = tuple(attrs.evolve(stage, chosen=stage.name in only) for stage in stages)
     return Run(
         name=folder.resolve().name,
         path=folder,
         recipe_text=recipe_text,
         recipe=recipe,
-        receipt=_read_object(folder, "receipt.json", notes) or {},
-        stages=_read_stages(folder, recipe, notes),
+        receipt=receipt,
+        stages=stages,
         notes=notes,
     )
 
@@ -171,7 +177,7 @@ def _read_stage(
             by_step[step] = line  # a step done again after a resume counts once, as last written
     metrics = [by_step[step] for step in sorted(by_step)]
     rollouts = path / "rollouts"
-    files = sorted(rollouts.iterdir()) if rollouts.is_dir() else []
+    files = sorted(rollouts.iterdir()) if rollouts.is_dir() else [path / "responses.jsonl.zst"]
     return StageRun(
         name=name,
         number=number,
@@ -182,7 +188,9 @@ def _read_stage(
         metrics=metrics,
         health=_read_lines(folder, f"{place}/health.jsonl", notes),
         results=results,
-        rollout_files=[f for f in files if f.name.endswith((".jsonl", ".jsonl.zst"))],
+        rollout_files=[
+            f for f in files if f.name.endswith((".jsonl", ".jsonl.zst")) and f.is_file()
+        ],
     )
 
 

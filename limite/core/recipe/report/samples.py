@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from limite.core.recipe.report import words
-from limite.core.recipe.report.read import StageRun, read_responses
+from limite.core.recipe.report.read import Run, StageRun, read_responses
 from limite.core.recipe.report.words import escape, finite
 
 EACH = 2  # right and wrong ones, of each batch
@@ -23,6 +23,7 @@ ENDINGS = {
     "repetition": "stopped for repetition",
     "stop": "stopped at a stop text",
 }
+GRADER = {"no_answer": "unreadable", "timeout": "timed out"}
 
 
 @attrs.frozen(kw_only=True)
@@ -33,6 +34,15 @@ class Batch:
     seen: int
     right: int
     samples: Sequence[Mapping[str, Any]]
+
+
+def of_run(run: Run) -> list[tuple[str, list[Batch]]]:
+    """What the page shows: batches of each stage that trains, then held-out responses."""
+    shown = [(s.name, batches(s)) for s in run.stages if s.kind != "eval" and s.rollout_files]
+    measured = [s for s in run.stages if s.kind == "eval" and s.rollout_files]
+    ends = measured if len(measured) < 2 else [measured[0], measured[-1]]
+    held_out = [batch for s in ends for batch in _batch(s.rollout_files[0], s.name)]
+    return [(name, found) for name, found in [*shown, ("Held-out problems", held_out)] if found]
 
 
 def batches(stage: StageRun) -> list[Batch]:
@@ -53,10 +63,9 @@ def _batch(path: Any, name: str) -> list[Batch]:
     right = [response for response in responses if _is_right(response)]
     wrong = [response for response in responses if not _is_right(response)]
     number = path.name.split(".")[0]
-    step = number.lstrip("0") or "0"
     return [
         Batch(
-            title=f"{name}, step {step}" if number.isdigit() else f"{name}, {path.name}",
+            title=f"{name}, step {int(number)}" if number.isdecimal() else name,
             seen=len(responses),
             right=len(right),
             samples=_first_of_each_problem(right) + _first_of_each_problem(wrong),
@@ -92,13 +101,13 @@ def render(found: Sequence[Batch]) -> str:
 def _card(sample: Mapping[str, Any]) -> str:
     right = _is_right(sample)
     verdict = _table(sample, "verdict")
-    outcome = str(verdict.get("outcome") or ("right" if right else "wrong"))
-    mark = "✓ right" if right else f"✗ {'wrong' if outcome == 'right' else outcome}"
+    outcome = verdict.get("outcome", GRADER.get(str(sample.get("grader_status"))))
+    mark = "✓ right" if right else f"✗ {'wrong' if outcome in (None, 'right') else outcome}"
     told = " · ".join(escape(words.shorten(fact, 160)[0]) for fact in _facts(sample, verdict))
     problem = _table(sample, "problem")
-    prompt = sample.get("prompt_text", problem.get("problem"))
+    prompt = sample.get("prompt_text", problem.get("problem", sample.get("problem")))
     rows = [("prompt", prompt), ("response", sample.get("text"))]
-    gold = _table(problem, "answer").get("value")
+    gold = sample.get("answer", _table(problem, "answer").get("value"))
     if not right and gold is not None:
         rows.append(("expected", gold))
     said = "".join(
@@ -111,16 +120,19 @@ def _card(sample: Mapping[str, Any]) -> str:
 
 
 def _facts(sample: Mapping[str, Any], verdict: Mapping[str, Any]) -> list[str]:
-    reward = words.as_number(sample.get("reward"))
-    facts = ["not scored" if reward is None else f"reward {words.number(reward)}"]
+    facts = []
+    if "reward" in sample:
+        reward = words.as_number(sample["reward"])
+        facts.append("not scored" if reward is None else f"reward {words.number(reward)}")
     reason = sample.get("finish_reason")
     if reason is not None:
         facts.append(ENDINGS.get(str(reason), str(reason)))
     length = _tokens(sample)
     if length is not None:
         facts.append(words.plural(length, "token"))
-    if verdict.get("reason") and not _is_right(sample):
-        facts.append(str(verdict["reason"]))
+    reason = verdict.get("reason", sample.get("grader_reason"))
+    if reason and not _is_right(sample):
+        facts.append(str(reason))
     return facts
 
 
@@ -130,7 +142,7 @@ def _table(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _tokens(sample: Mapping[str, Any]) -> int | None:
-    for name in ("completion_ids", "tokens"):
+    for name in ("completion_ids", "generated_tokens"):
         value = sample.get(name)
         if isinstance(value, list):
             return len(value)

@@ -199,7 +199,7 @@ def _limit(value: Any) -> str:
     figure = as_number(value)
     if figure is not None:
         return words.number(figure)
-    return "–" if value is None else str(value)
+    return "–" if value is None else str(value).replace("<=", "≤").replace(">=", "≥")
 
 
 def headline(run: Run, found: Sequence[Evaluation]) -> tuple[str, str]:
@@ -253,7 +253,7 @@ def state_of(run: Run) -> str | None:
     """How the run ended when it is not simply done, or None."""
     if not run.stages:
         return "The run left no stages."
-    open_stages = [stage for stage in run.stages if stage.status not in DONE]
+    open_stages = [stage for stage in run.stages if stage.status not in (*DONE, "left out")]
     if not open_stages:
         return None
     first = next((stage for stage in open_stages if stage.begun), open_stages[0])
