@@ -91,6 +91,9 @@ class RL(Stage):
     kind: ClassVar[str] = "rl"
     runner: ClassVar[str] = "limite.core.recipe.runners.rl:run"
     trains: ClassVar[bool] = True
+    supplies: ClassVar[frozenset[str]] = frozenset(
+        {"logp", "behavior_logp", "advantage", "entropy"}
+    )
     problems: Mix
     steps: int = attrs.field(default=100, validator=ge(1), metadata={"unit": "rollout batches"})
     groups: int = attrs.field(

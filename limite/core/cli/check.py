@@ -1,0 +1,105 @@
+"""``limite check``: everything that is wrong with recipes, and what they will do and cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import click
+
+from limite.core.cli.table import show_json, show_table
+from limite.core.errors import LimiteError, Mistake, SettingsError
+
+
+@click.command()
+@click.argument("recipes", nargs=-1, required=True, metavar="RECIPE...")
+@click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="PATH=VALUE",
+    help="Change one setting, as in stages.rl.optimizer.lr=2e-5. May be given many times.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def check(
+    context: click.Context, recipes: Sequence[str], overrides: tuple[str, ...], as_json: bool
+) -> None:
+    """List every mistake in RECIPE, each with file, line and the nearest right word.
+
+    A sound recipe is shown as a plan: what each stage does at most, and what that takes. Nothing
+    is trained and no weights are read.
+    """
+    # Imported late: the shapes of a model need torch, and `limite --help` does not.
+    from limite.core.discover import load_registry
+    from limite.core.recipe.check import check_recipe
+    from limite.core.recipe.load import load_recipe
+
+    registry = load_registry()
+    found: list[Mistake] = []
+    pages: list[dict[str, Any]] = []
+    for name in recipes:
+        try:
+            plan = check_recipe(load_recipe(Path(name), overrides, registry), registry)
+        except SettingsError as error:
+            mistakes = list(error.mistakes)
+        except LimiteError as error:
+            mistakes = [Mistake(str(error))]
+        else:
+            pages.append({"recipe": name, "mistakes": [], "plan": plan.plain()})
+            continue
+        found += mistakes
+        told = [{**attrs.asdict(mistake), "text": str(mistake)} for mistake in mistakes]
+        pages.append({"recipe": name, "mistakes": told, "plan": None})
+    if as_json:
+        show_json(pages)
+        context.exit(2 if found else 0)
+    sound = [page for page in pages if page["plan"]]
+    for number, page in enumerate(sound):
+        if number:
+            click.echo()
+        _show(page["recipe"], page["plan"])
+    if found:
+        raise SettingsError(found)
+
+
+def _show(recipe: str, plan: dict[str, Any]) -> None:
+    click.echo(f"{recipe}: sound; {plan['parameters']:,} parameters")
+    show_table(
+        ("STAGE", "TYPE", "STEPS", "UPDATES", "SAMPLED", "TRAINED", "OPERATIONS", "MEMORY"),
+        [
+            (
+                stage["name"],
+                stage["type"],
+                _count(stage["steps"]),
+                _count(stage["updates"]),
+                _amount(stage["sampled_tokens"]),
+                _amount(stage["trained_tokens"]),
+                _amount(stage["operations"]),
+                f"{stage['memory_bytes'] / 2**20:,.0f} MiB",
+            )
+            for stage in plan["stages"]
+        ],
+    )
+    for stage in plan["stages"]:
+        if stage["objective"] is not None:
+            reads = stage["reads"]
+            columns = "whatever the stage supplies" if reads is None else ", ".join(reads)
+            click.echo(f"{stage['name']}: objective {stage['objective']} reads {columns}")
+
+
+def _count(number: int) -> str:
+    return f"{number:,}" if number else "-"
+
+
+def _amount(number: float) -> str:
+    """``1.23e9``-like sizes as people say them: ``1.23 G``."""
+    if not number:
+        return "-"
+    for unit in ("", " k", " M", " G", " T", " P"):
+        if number < 999.5:
+            return f"{number:.3g}{unit}"
+        number /= 1000
+    return f"{number:.3g} E"

@@ -1,0 +1,135 @@
+"""What a recipe will cost: tokens, arithmetic and memory of every stage, from its settings alone.
+
+Estimates, for choosing between settings. Responses are counted at their full budget, so sampling
+is an upper bound. A trained token costs 6 floating-point operations a parameter (2 forward, 4
+backward), a sampled one 2; attention over the context comes on top and is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+import attrs
+
+from limite.core.model.spec import ModelSpec
+from limite.core.recipe.recipe import Recipe
+from limite.core.recipe.samples import Texts
+from limite.core.recipe.stages import RL, SFT, STAGE_KINDS, Eval, Stage
+from limite.core.registry import Registry
+
+if TYPE_CHECKING:
+    from limite.core.model.decoder import Decoder
+
+BYTES = 4  # of a float32
+# Weights, gradients and the two moments of AdamW.
+TRAINED_COPIES = 4
+
+
+@attrs.frozen(kw_only=True)
+class StagePlan:
+    """One stage: what it does at most, and what that takes."""
+
+    name: str
+    type: str
+    steps: int
+    updates: int
+    sampled_tokens: int
+    trained_tokens: int
+    operations: float
+    memory_bytes: int
+    objective: str | None = None
+    reads: tuple[str, ...] | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Plan:
+    """A whole recipe, stage by stage."""
+
+    name: str
+    parameters: int
+    stages: tuple[StagePlan, ...]
+
+    def plain(self) -> dict[str, Any]:
+        """The same as JSON-able data."""
+        return attrs.asdict(self)
+
+
+def plan_of(
+    recipe: Recipe, decoder: Decoder, texts: Mapping[str, Texts], registry: Registry
+) -> Plan:
+    """The plan of a recipe whose model is ``decoder``, with what its problems look like."""
+    parameters = sum(parameter.numel() for parameter in decoder.parameters())
+    return Plan(
+        name=recipe.name,
+        parameters=parameters,
+        stages=tuple(
+            _stage_plan(recipe, name, stage, parameters, texts[name], registry)
+            for name, stage in recipe.stages.items()
+        ),
+    )
+
+
+def _stage_plan(
+    recipe: Recipe, name: str, stage: Stage, parameters: int, texts: Texts, registry: Registry
+) -> StagePlan:
+    spec = cast(ModelSpec, recipe.model)
+    steps = updates = sampled = trained = 0
+    memory = float(BYTES * parameters)
+    objective: str | None = None
+    reads: tuple[str, ...] | None = None
+    operations = 0.0
+    if isinstance(stage, SFT):
+        steps = updates = stage.steps
+        trained = round(stage.steps * stage.batch * texts.mean_document)
+        operations = 6.0 * parameters * trained
+        memory += _training_bytes(spec, parameters, stage.batch * texts.longest_document)
+    elif isinstance(stage, RL):
+        steps, updates = stage.steps, stage.steps * (stage.off_policy_updates + 1)
+        budget = _budget(stage, spec, texts)
+        rows = stage.groups * stage.rollouts
+        sampled = stage.steps * rows * budget
+        trained = round(sampled + stage.steps * rows * texts.mean_prompt)
+        operations = 2.0 * parameters * trained + 6.0 * parameters * trained
+        cache = _cache_bytes(spec, rows, texts.longest_prompt + budget)
+        longest = max(stage.microbatch_tokens, texts.longest_prompt + budget)
+        memory += max(cache, _training_bytes(spec, parameters, longest))
+        objective = registry.name_of(type(stage.objective))
+        needs = getattr(stage.objective, "needs", None)
+        reads = None if needs is None else tuple(sorted(needs))
+    elif isinstance(stage, Eval):
+        rows = stage.count * stage.samples
+        sampled = rows * stage.max_tokens
+        operations = 2.0 * parameters * (sampled + rows * texts.mean_prompt)
+        memory += _cache_bytes(spec, rows, texts.longest_prompt + stage.max_tokens)
+    return StagePlan(
+        name=name,
+        type=next(tag for tag, cls in STAGE_KINDS.items() if type(stage) is cls),
+        steps=steps,
+        updates=updates,
+        sampled_tokens=sampled,
+        trained_tokens=trained,
+        operations=operations,
+        memory_bytes=round(memory),
+        objective=objective,
+        reads=reads,
+    )
+
+
+def _budget(stage: RL, spec: ModelSpec, texts: Texts) -> int:
+    """The most tokens a response may have."""
+    if stage.budget == "fixed-response":
+        return stage.max_tokens
+    return spec.context - min(texts.prompts, default=0)
+
+
+def _training_bytes(spec: ModelSpec, parameters: int, tokens: int) -> float:
+    """Beside the weights: gradients, moments, and what the backward pass keeps of each layer."""
+    heads = (2 * spec.heads + 4 * spec.kv_heads) * spec.head_width
+    kept = spec.layers * (10 * spec.width + 4 * spec.mlp_width + heads)
+    return BYTES * ((TRAINED_COPIES - 1) * parameters + tokens * kept)
+
+
+def _cache_bytes(spec: ModelSpec, rows: int, tokens: int) -> int:
+    """Keys and values of every layer, all rows at their longest."""
+    return BYTES * 2 * spec.layers * spec.kv_heads * spec.head_width * rows * tokens
