@@ -6,21 +6,29 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import attrs
+
 from limite.core.errors import did_you_mean
 
 Validator = Callable[[Any, Any, Any], None]
 
 
-def option(*choices: str) -> Validator:
-    """The value is one of ``choices``."""
+@attrs.frozen
+class Option:
+    """Refuses what is not one of ``choices``."""
 
-    def check(_instance: Any, attribute: Any, value: Any) -> None:
-        if value not in choices:
-            known = ", ".join(repr(choice) for choice in choices)
-            near = did_you_mean(value, choices) if isinstance(value, str) else ""
+    choices: tuple[str, ...]
+
+    def __call__(self, _instance: Any, attribute: Any, value: Any) -> None:
+        if value not in self.choices:
+            known = ", ".join(repr(choice) for choice in self.choices)
+            near = did_you_mean(value, self.choices) if isinstance(value, str) else ""
             raise ValueError(f"{attribute.name!r} must be one of {known}, got {value!r}{near}")
 
-    return check
+
+def option(*choices: str) -> Option:
+    """The value is one of ``choices``."""
+    return Option(choices)
 
 
 def at_least_one_weight(_instance: Any, attribute: Any, value: Any) -> None:

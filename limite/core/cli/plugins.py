@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import inspect
 import json
+import typing
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ from limite.core.cli.table import show_json, show_table
 from limite.core.discover import load_registry
 from limite.core.errors import LimiteError, RunFailed, did_you_mean
 from limite.core.registry import Entry, Registry, normalised
+from limite.core.validators import Option
 
 # Named as a string: core imports nothing that stands above it.
 LAWS_FOR = "limite.plugins.conformance:laws_for"
@@ -95,7 +97,7 @@ def _show_entry(registry: Registry, entry: Entry, as_json: bool) -> None:
         **_row(registry, entry),
         "target": entry.address,
         "doc": inspect.cleandoc(component.__doc__ or ""),
-        "fields": [_field(field) for field in attrs.fields(component) if field.init],
+        "fields": _fields(component),
         **_class_facts(component),
     }
     if as_json:
@@ -106,7 +108,10 @@ def _show_entry(registry: Registry, entry: Entry, as_json: bool) -> None:
     if page["fields"]:
         show_table(
             ("SETTING", "TYPE", "DEFAULT", "UNIT", "HELP"),
-            [tuple(field.values()) for field in page["fields"]],
+            [
+                (*(field[key] for key in ("name", "type", "default", "unit")), _explained(field))
+                for field in page["fields"]
+            ],
             cut=False,
         )
     else:
@@ -118,14 +123,45 @@ def _show_entry(registry: Registry, entry: Entry, as_json: bool) -> None:
             click.echo(f"{fact}: {_plain(page[fact])}")
 
 
-def _field(field: attrs.Attribute[Any]) -> dict[str, str]:
-    return {
-        "name": field.alias or field.name,
-        "type": field.type if isinstance(field.type, str) else inspect.formatannotation(field.type),
-        "default": _default(field.default),
-        "unit": str(field.metadata.get("unit", "")),
-        "help": str(field.metadata.get("help", "")),
-    }
+def _fields(component: type[Any]) -> list[dict[str, Any]]:
+    try:
+        hints = typing.get_type_hints(component)
+    except NameError:
+        hints = {}  # types imported for checkers alone are shown as they are written
+    fields = []
+    for field in attrs.fields(component):
+        if not field.init:
+            continue
+        choices = _choices(field, hints.get(field.name))
+        written = field.type if isinstance(field.type, str) else _formatted(field.type)
+        fields.append(
+            {
+                "name": field.alias or field.name,
+                "type": "str" if choices else written,
+                "default": _default(field.default),
+                "unit": str(field.metadata.get("unit", "")),
+                "help": str(field.metadata.get("help", "")),
+                "choices": choices,
+            }
+        )
+    return fields
+
+
+def _formatted(annotation: Any) -> str:
+    return "" if annotation is None else inspect.formatannotation(annotation)
+
+
+def _choices(field: attrs.Attribute[Any], hint: Any) -> list[str]:
+    """The words a field takes, when they are counted."""
+    if isinstance(field.validator, Option):
+        return list(field.validator.choices)
+    words = typing.get_args(hint) if typing.get_origin(hint) is typing.Literal else ()
+    return list(words) if all(isinstance(word, str) for word in words) else []
+
+
+def _explained(field: Mapping[str, Any]) -> str:
+    words = "one of " + ", ".join(field["choices"]) if field["choices"] else ""
+    return "; ".join(part for part in (field["help"], words) if part)
 
 
 def _default(default: Any) -> str:

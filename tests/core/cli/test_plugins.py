@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import attrs
 import pytest
 
 from limite.core.hookspecs import Registrar
 from limite.core.registry import BrokenPlugin, Registry
+from limite.core.validators import option
 
 
 @attrs.frozen(kw_only=True)
@@ -27,6 +28,10 @@ class Soft:
         default=1.0, metadata={"unit": "nats", "help": "width of the gate"}
     )
     names: list[str] = attrs.field(factory=list)
+    how: str = attrs.field(
+        default="mean", validator=option("mean", "sum"), metadata={"help": "how it sums up"}
+    )
+    which: Literal["a", "b"] = "a"
     limit: int
 
     def __call__(self, batch: Any, /) -> Any:
@@ -121,6 +126,8 @@ def test_the_page_of_a_component(limite: Any, registry: Registry) -> None:
         "SETTING      TYPE       DEFAULT     UNIT  HELP",
         "temperature  float      1.0         nats  width of the gate",
         "names        list[str]  []",
+        "how          str        'mean'            how it sums up; one of mean, sum",
+        "which        str        'a'               one of a, b",
         "limit        int        (required)",
         "",
         "needs: advantage, logp",
@@ -140,6 +147,7 @@ def test_the_page_as_json(limite: Any, registry: Registry) -> None:
         "default": "1.0",
         "unit": "nats",
         "help": "width of the gate",
+        "choices": [],
     }
 
 
