@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import os
+
+import pytest
+import torch
+
+from limite.core.device import (
+    SMALL_PARAMETERS,
+    choose_device,
+    default_dtype,
+    deterministic,
+    threads_for,
+)
+from limite.core.errors import LimiteError
+
+
+def settings() -> tuple[object, ...]:
+    return (
+        torch.are_deterministic_algorithms_enabled(),
+        torch.is_deterministic_algorithms_warn_only_enabled(),
+        torch.get_num_threads(),
+        torch.backends.cudnn.benchmark,
+        torch.utils.deterministic.fill_uninitialized_memory,
+        os.environ.get("CUBLAS_WORKSPACE_CONFIG"),
+    )
+
+
+def test_determinism_holds_within_and_everything_is_as_before_after() -> None:
+    before = settings()
+    with deterministic(threads=2):
+        assert settings()[:3] == (True, False, 2)
+        with deterministic(threads=1):
+            assert torch.get_num_threads() == 1
+        assert settings()[:3] == (True, False, 2)
+        assert os.environ["CUBLAS_WORKSPACE_CONFIG"]
+    assert settings() == before
+    with pytest.raises(KeyError), deterministic():
+        raise KeyError
+    assert settings() == before
+
+
+def test_threads_are_at_least_one() -> None:
+    with pytest.raises(LimiteError, match="threads must be at least 1, got 0"), deterministic(0):
+        raise AssertionError("unreachable")
+
+
+def test_small_models_run_on_one_thread() -> None:
+    assert threads_for(SMALL_PARAMETERS - 1) == 1
+    assert 1 <= threads_for(SMALL_PARAMETERS) <= (os.cpu_count() or 1)
+
+
+def test_a_device_is_chosen_or_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    assert choose_device() == torch.device("cpu")
+    assert choose_device("cpu") == torch.device("cpu")
+    with pytest.raises(LimiteError, match="'cuda' was asked for, and torch finds no such GPU"):
+        choose_device("cuda")
+    with pytest.raises(LimiteError, match="'gpu' is no device"):
+        choose_device("gpu")
+    with pytest.raises(LimiteError, match="not on 'meta'"):
+        choose_device("meta")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert choose_device() == torch.device("cuda")
+    assert choose_device("cuda:1") == torch.device("cuda", 1)
+    with pytest.raises(LimiteError, match="'cuda:2' was asked for"):
+        choose_device("cuda:2")
+
+
+def test_weights_are_float32() -> None:
+    assert default_dtype(torch.device("cpu")) is torch.float32
