@@ -177,6 +177,7 @@ def _structure_attrs(data: Any, cls: Any, read: Read) -> Any:
     types = field_types(cls)
     fields = {str(field.alias): field for field in attrs.fields(cls) if field.init}
     faults: list[Fault] = []
+    wrong: list[str] = []
     meant: set[str] = set()
     for key in table:
         if key not in fields:
@@ -198,6 +199,8 @@ def _structure_attrs(data: Any, cls: Any, read: Read) -> Any:
             with gathered(faults, alias) as step:
                 value = read(expanded(field, raw), types[field.name])
             if step.failed:
+                if step.partial is not None:
+                    object.__setattr__(partial, field.name, step.partial)
                 continue
         values[alias] = value
         object.__setattr__(partial, field.name, value)
@@ -206,12 +209,15 @@ def _structure_attrs(data: Any, cls: Any, read: Read) -> Any:
             message = checked(partial, field, values[str(field.alias)], incomplete=bool(faults))
             if message:
                 faults.append(Fault((str(field.alias),), message))
+                wrong.append(field.name)
+    for name in wrong:
+        object.__delattr__(partial, name)
     if faults:
-        raise Faults([*faults, *contradictions(partial)])
+        raise Faults([*faults, *contradictions(partial)], partial)
     try:
         return cls(**values)
     except (ValueError, TypeError, LimiteError) as error:
-        raise Faults(refused(error, cls)) from None
+        raise Faults(refused(error, cls), partial) from None
 
 
 def _tagged(data: Any, base: type, tags: Mapping[str, type]) -> tuple[type, Any]:

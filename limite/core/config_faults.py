@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import attrs
 
@@ -32,16 +33,24 @@ class Fault:
 
 
 class Faults(Exception):
-    """Everything wrong with one value."""
+    """Everything wrong with one value.
 
-    def __init__(self, faults: Iterable[Fault]) -> None:
+    ``partial`` is what could be read of it: a settings value that lacks the fields with faults, or
+    a table of such values. None when nothing could be.
+    """
+
+    def __init__(self, faults: Iterable[Fault], partial: Any = None) -> None:
         self.faults: Sequence[Fault] = tuple(faults)
+        self.partial = partial
         super().__init__("; ".join(fault.message for fault in self.faults))
 
 
 @attrs.define
 class Step:
+    """How one read below another went."""
+
     failed: bool = False
+    partial: Any = None
 
 
 @contextmanager
@@ -51,7 +60,7 @@ def gathered(faults: list[Fault], *keys: Key) -> Iterator[Step]:
     try:
         yield step
     except Faults as found:
-        step.failed = True
+        step.failed, step.partial = True, found.partial
         faults.extend(fault.under(*keys) for fault in found.faults)
 
 

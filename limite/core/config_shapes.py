@@ -61,10 +61,12 @@ def _mapping(data: Any, expected: Any, read: Read) -> Any:
         if not isinstance(key, str):
             faults.append(Fault((str(key),), f"keys are strings, got {describe(key)}"))
             continue
-        with gathered(faults, key):
+        with gathered(faults, key) as step:
             values[key] = read(item, item_type)
+        if step.partial is not None:
+            values[key] = step.partial
     if faults:
-        raise Faults(faults)
+        raise Faults(faults, values)
     return values
 
 

@@ -32,7 +32,7 @@ class Override:
     @property
     def place(self) -> str:
         """What stands where a file name would, in an error."""
-        return f"--set {self.text}"
+        return "--set " + self.text.replace("\n", "\\n")
 
 
 def parse_override(text: str) -> Override:

@@ -34,15 +34,14 @@ def check(
     """
     # Imported late: the shapes of a model need torch, and `limite --help` does not.
     from limite.core.discover import load_registry
-    from limite.core.recipe.check import check_recipe
-    from limite.core.recipe.load import load_recipe
+    from limite.core.recipe.check import check_file
 
     registry = load_registry()
     found: list[Mistake] = []
     pages: list[dict[str, Any]] = []
     for name in recipes:
         try:
-            plan = check_recipe(load_recipe(Path(name), overrides, registry), registry)
+            _, plan = check_file(Path(name), overrides, registry)
         except SettingsError as error:
             mistakes = list(error.mistakes)
         except LimiteError as error:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import attrs
@@ -14,9 +15,9 @@ from limite.core.errors import LimiteError, SettingsError, did_you_mean
 from limite.core.kinds import Advantage, LRSchedule, Objective, Optimizer
 from limite.core.model.spec import ModelSpec
 from limite.core.recipe.cost import Plan, plan_of
-from limite.core.recipe.load import LoadedRecipe
+from limite.core.recipe.load import LoadedRecipe, draft_recipe, finished, in_order
 from limite.core.recipe.recipe import Recipe
-from limite.core.recipe.samples import Texts, text_faults, texts_of
+from limite.core.recipe.samples import Texts, problem_faults
 from limite.core.recipe.stages import RL, SFT, Eval, Stage
 from limite.core.registry import Registry
 from limite.core.types import Answer, Group, Problem, Response
@@ -28,48 +29,91 @@ if TYPE_CHECKING:
 PAIRED = ("seed", "problems", "count", "samples", "max_tokens", "temperature", "verifier")
 
 
+def check_file(
+    path: str | Path, overrides: Sequence[str], registry: Registry
+) -> tuple[LoadedRecipe, Plan]:
+    """Reads and checks a recipe; a SettingsError lists every mistake of both kinds at once."""
+    draft = draft_recipe(path, overrides, registry)
+    found = look_over(draft.recipe, registry, complete=not draft.mistakes)
+    mistakes = [*draft.mistakes, *config.mistakes(found.faults, draft.locate)]
+    if mistakes:
+        raise SettingsError(in_order(list(dict.fromkeys(mistakes))))
+    loaded = finished(draft, registry)
+    return loaded, found.plan(loaded.recipe, registry)
+
+
 def check_recipe(loaded: LoadedRecipe, registry: Registry) -> Plan:
-    """What the recipe will do and cost. A SettingsError lists all that would stop it.
+    """What the recipe will do and cost. A SettingsError lists all that would stop it."""
+    found = look_over(loaded.recipe, registry)
+    if found.faults:
+        raise SettingsError(config.mistakes(found.faults, loaded.locate))
+    return found.plan(loaded.recipe, registry)
 
-    Components are asked: a model on the meta device, an advantage with a made-up group, a few
-    problems of every kind. No weight is read and nothing is trained.
+
+@attrs.define(kw_only=True)
+class Findings:
+    """What a look at a recipe has found."""
+
+    faults: list[Fault]
+    decoder: Decoder | None
+    texts: Mapping[str, Texts]
+
+    def plan(self, recipe: Recipe, registry: Registry) -> Plan:
+        assert self.decoder is not None
+        return plan_of(recipe, self.decoder, self.texts, registry)
+
+
+def look_over(recipe: Recipe, registry: Registry, *, complete: bool = True) -> Findings:
+    """Asks the components of a recipe whether they will work together.
+
+    A model on the meta device, an advantage with a made-up group, a few problems of every kind: no
+    weight is read and nothing is trained. When the recipe is not ``complete``, questions that need
+    a setting it lacks are left out.
     """
-    recipe = loaded.recipe
     faults: list[Fault] = []
-    decoder = _decoder(recipe, faults)
     texts: dict[str, Texts] = {}
-    for name, stage in recipe.stages.items():
-        found = [*order_faults(recipe, name, stage)]
-        mix_faults, texts[name] = texts_of(recipe, name, stage, registry)
-        found += [*mix_faults, *text_faults(recipe, stage, texts[name])]
+
+    def ask(questions: Iterable[Fault], *under: str) -> None:
+        try:
+            for fault in questions:
+                above = () if fault.path[:1] in (("model",), ("tokenizer",)) else under
+                faults.append(fault.under(*above))
+        except AttributeError:
+            if complete:
+                raise
+
+    models: list[Decoder] = []
+    ask(model_faults(recipe, models))
+    decoder = models[0] if models else None
+    for name, stage in getattr(recipe, "stages", {}).items():
+        place = ("stages", name)
+        ask(order_faults(recipe, name, stage), *place)
+        ask(problem_faults(recipe, name, stage, registry, texts), *place)
         if isinstance(stage, RL):
-            found += rl_faults(stage, registry)
+            ask(column_faults(stage, registry), *place)
+            ask(dealing_faults(stage), *place)
+            ask(advantage_faults(stage), *place)
         if isinstance(stage, (SFT, RL)):
-            found += trainer_faults(stage, decoder)
-        faults += [
-            fault if fault.path[:1] == ("tokenizer",) else fault.under("stages", name)
-            for fault in found
-        ]
-    if faults or decoder is None:
-        raise SettingsError(config.mistakes(faults, loaded.locate))
-    return plan_of(recipe, decoder, texts, registry)
+            ask(schedule_faults(stage), *place)
+            if decoder is not None:
+                ask(optimizer_faults(stage, decoder), *place)
+    return Findings(faults=faults, decoder=decoder, texts=texts)
 
 
-def _decoder(recipe: Recipe, faults: list[Fault]) -> Decoder | None:
-    """The model as shapes without values; None when it cannot be built."""
+def model_faults(recipe: Recipe, models: list[Decoder]) -> Iterator[Fault]:
+    """Builds the model as shapes without values, into ``models``."""
     from limite.core.model.init import build_decoder
 
     spec = cast(ModelSpec, recipe.model)
     ids = recipe.tokenizer.vocabulary
     if spec.vocabulary is not None and spec.vocabulary < ids:
         message = f"must be at least the tokenizer's {ids} ids, got {spec.vocabulary}"
-        faults.append(Fault(("model", "vocabulary"), message))
-        return None
+        yield Fault(("model", "vocabulary"), message)
+        return
     try:
-        return build_decoder(spec.filled(ids), device="meta")
+        models.append(build_decoder(spec.filled(ids), device="meta"))
     except (ValueError, LimiteError) as error:
-        faults += [fault.under("model") for fault in refused(error, ModelSpec)]
-        return None
+        yield from (fault.under("model") for fault in refused(error, ModelSpec))
 
 
 def order_faults(recipe: Recipe, name: str, stage: Stage) -> Iterator[Fault]:
@@ -112,8 +156,8 @@ def _named_faults(
     yield Fault((field,), message + near)
 
 
-def rl_faults(stage: RL, registry: Registry) -> Iterator[Fault]:
-    """What the parts of a stage demand of each other."""
+def column_faults(stage: RL, registry: Registry) -> Iterator[Fault]:
+    """The stage must supply every column that the objective reads."""
     objective = cast(Objective, stage.objective)
     needs = getattr(objective, "needs", None) or frozenset()
     lacking = sorted(needs - stage.supplies)
@@ -122,6 +166,10 @@ def rl_faults(stage: RL, registry: Registry) -> Iterator[Fault]:
         have = ", ".join(sorted(stage.supplies))
         message = f"{title!r} reads {', '.join(lacking)}, which an rl stage lacks; it has {have}"
         yield Fault(("objective",), message)
+
+
+def dealing_faults(stage: RL) -> Iterator[Fault]:
+    """Every update of a batch needs a group of its own."""
     updates = stage.off_policy_updates + 1
     if updates > stage.groups:
         yield Fault(
@@ -129,11 +177,11 @@ def rl_faults(stage: RL, registry: Registry) -> Iterator[Fault]:
             f"a batch of {stage.groups} groups cannot be dealt into {updates} updates; "
             f"at most {stage.groups - 1} here, or more 'groups'",
         )
-    yield from _advantage_faults(cast(Advantage, stage.advantage), stage.rollouts)
 
 
-def _advantage_faults(advantage: Advantage, rollouts: int) -> Iterator[Fault]:
+def advantage_faults(stage: RL) -> Iterator[Fault]:
     """Asks the advantage for the credit of a group with one right response."""
+    advantage, rollouts = cast(Advantage, stage.advantage), stage.rollouts
     problem = Problem(problem="1+1=?", answer=Answer(type="integer", value="2"))
     responses = [
         Response(
@@ -166,17 +214,18 @@ def _advantage_faults(advantage: Advantage, rollouts: int) -> Iterator[Fault]:
         yield Fault(("rollouts",), message)
 
 
-def trainer_faults(stage: SFT | RL, decoder: Decoder | None) -> Iterator[Fault]:
-    """Asks the optimizer for its shape and the schedule for its ends."""
-    schedule = cast(LRSchedule, stage.lr_schedule)
+def schedule_faults(stage: SFT | RL) -> Iterator[Fault]:
+    """Asks the learning-rate schedule for the ends of the stage."""
     updates = stage.steps * (stage.off_policy_updates + 1 if isinstance(stage, RL) else 1)
     try:
         for step in (0, updates - 1):
-            schedule(step, updates)
+            cast(LRSchedule, stage.lr_schedule)(step, updates)
     except (ValueError, LimiteError) as error:
         yield Fault(("lr_schedule",), f"{error}")
-    if decoder is None:
-        return
+
+
+def optimizer_faults(stage: SFT | RL, decoder: Decoder) -> Iterator[Fault]:
+    """Asks the optimizer whether it takes the model's parameters."""
     try:
         cast(Optimizer, stage.optimizer).build(list(decoder.named_parameters()))
     except (ValueError, LimiteError) as error:

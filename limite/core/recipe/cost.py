@@ -15,7 +15,7 @@ import attrs
 from limite.core.model.spec import ModelSpec
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.samples import Texts
-from limite.core.recipe.stages import RL, SFT, STAGE_KINDS, Eval, Stage
+from limite.core.recipe.stages import RL, SFT, Eval, Stage
 from limite.core.registry import Registry
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _stage_plan(
         memory += _cache_bytes(spec, rows, texts.longest_prompt + stage.max_tokens)
     return StagePlan(
         name=name,
-        type=next(tag for tag, cls in STAGE_KINDS.items() if type(stage) is cls),
+        type=stage.kind,
         steps=steps,
         updates=updates,
         sampled_tokens=sampled,

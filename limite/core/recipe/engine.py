@@ -16,7 +16,7 @@ from limite.core.errors import LimiteError, did_you_mean
 from limite.core.jsonl import read_json
 from limite.core.model.init import build_decoder, count_parameters
 from limite.core.receipts import differences, make_receipt
-from limite.core.recipe.check import check_recipe
+from limite.core.recipe.check import check_file
 from limite.core.recipe.context import RunStopped, StageContext, earlier_training, model_of
 from limite.core.recipe.load import LoadedRecipe, load_recipe
 from limite.core.recipe.recipe import Recipe
@@ -69,8 +69,7 @@ def start(
             f"{recipe} is the folder of a run; say which stages to run again with --only, "
             f"or go on with it: limite resume {recipe}"
         )
-    loaded = load_recipe(recipe if earlier is None else recipe / RECIPE, overrides, registry)
-    check_recipe(loaded, registry)
+    loaded, _ = check_file(recipe if earlier is None else recipe / RECIPE, overrides, registry)
     chosen = chosen_stages(loaded.recipe, only)
     if earlier is not None:
         refuse_other_settings(loaded, earlier, chosen)

@@ -40,14 +40,51 @@ class LoadedRecipe:
     locate: Locate = attrs.field(eq=False, repr=False)
 
 
+@attrs.frozen(kw_only=True)
+class Draft:
+    """A recipe as far as it could be read, and what is wrong with it.
+
+    With mistakes, ``recipe`` lacks the settings they are about.
+    """
+
+    recipe: Any
+    mistakes: Sequence[Mistake]
+    source_text: str
+    path: Path
+    kind: Literal["toml", "python"]
+    locate: Locate
+
+
 def load_recipe(
     path: str | Path, overrides: Sequence[str] = (), registry: Components | None = None
 ) -> LoadedRecipe:
     """The recipe at ``path``, with ``--set`` overrides; a SettingsError lists every mistake."""
-    path = Path(path)
     registry = load_registry() if registry is None else registry
+    return finished(draft_recipe(path, overrides, registry), registry)
+
+
+def finished(draft: Draft, registry: Components) -> LoadedRecipe:
+    """The recipe of a draft without mistakes; the SettingsError of one that has some."""
+    if draft.mistakes:
+        raise SettingsError(draft.mistakes)
+    return LoadedRecipe(
+        recipe=draft.recipe,
+        data=cast(dict[str, Any], config.unstructure(draft.recipe, registry)),
+        source_text=draft.source_text,
+        path=draft.path,
+        kind=draft.kind,
+        locate=draft.locate,
+    )
+
+
+def draft_recipe(path: str | Path, overrides: Sequence[str], registry: Components) -> Draft:
+    """Reads as much of a recipe as can be, and collects the mistakes of the rest.
+
+    What cannot be read at all (no such file, not TOML, a Python file that ends in an exception)
+    is raised.
+    """
+    path = Path(path)
     text = _text_of(path)
-    faults: list[Fault] = []
     strays: Sequence[Mistake] = ()
     kind: Literal["toml", "python"] = "python" if path.suffix == ".py" else "toml"
     if kind == "python":
@@ -59,12 +96,9 @@ def load_recipe(
     sets, unreadable = _parsed_sets(overrides)
     data, refused = apply_overrides(given, sets, Recipe, registry)
 
-    recipe = None
-    try:
-        recipe = _with_advantages(config.read(data, Recipe, registry), registry)
-    except Faults as found:
-        faults += found.faults
-    before = _faults_of(given, registry) if sets and faults else ()
+    recipe, faults = _read(data, registry)
+    faults += _add_advantages(recipe, registry)
+    before = _read(given, registry)[1] if sets and faults else ()
     fresh = {fault.path: fault.message for fault in faults if fault not in before}
 
     def locate(at: tuple[Key, ...]) -> Place:
@@ -75,17 +109,24 @@ def load_recipe(
     for override, fault in refused:
         mistakes.append(Mistake(fault.message, dotted(fault.path), override.place))
     mistakes += [*strays, *unreadable]
-    if mistakes or recipe is None:
-        in_file_first = sorted(mistakes, key=lambda m: (m.file or "--set").startswith("--set"))
-        raise SettingsError(in_file_first)
-    return LoadedRecipe(
+    return Draft(
         recipe=recipe,
-        data=cast(dict[str, Any], config.unstructure(recipe, registry)),
+        mistakes=in_order(mistakes),
         source_text=text,
         path=path,
         kind=kind,
         locate=locate,
     )
+
+
+def in_order(mistakes: Sequence[Mistake]) -> list[Mistake]:
+    """The mistakes of the file by line, then those of ``--set``."""
+
+    def key(mistake: Mistake) -> tuple[bool, str, int]:
+        file = mistake.file or "--set"
+        return file.startswith("--set"), file, mistake.line or 0
+
+    return sorted(mistakes, key=key)
 
 
 def _text_of(path: Path) -> str:
@@ -131,25 +172,29 @@ def _parsed_sets(overrides: Sequence[str]) -> tuple[list[Override], list[Mistake
     return sets, unreadable
 
 
-def _faults_of(data: Any, registry: Components) -> Sequence[Fault]:
+def _read(data: Any, registry: Components) -> tuple[Any, list[Fault]]:
+    """The recipe, or what of it can be read, and the faults of the rest."""
     try:
-        config.read(data, Recipe, registry)
+        return config.read(data, Recipe, registry), []
     except Faults as found:
-        return found.faults
-    return ()
+        return found.partial, list(found.faults)
 
 
-def _with_advantages(recipe: Recipe, registry: Components) -> Recipe:
-    """Every RL stage with its advantage: the objective's own where the stage names none."""
+def _add_advantages(recipe: Any, registry: Components) -> list[Fault]:
+    """Gives every RL stage its advantage: the objective's own where the stage names none."""
     faults: list[Fault] = []
-    stages = dict(recipe.stages)
+    stages = getattr(recipe, "stages", {})
     for name, stage in stages.items():
-        if not isinstance(stage, RL) or stage.advantage is not None:
+        # A part of a recipe lacks what could not be read; whatever that is was told already.
+        objective = getattr(stage, "objective", None)
+        if not isinstance(stage, RL) or objective is None:
             continue
-        paired = getattr(type(stage.objective), "paired_advantage", None)
+        if getattr(stage, "advantage", objective) is not None:
+            continue
+        paired = getattr(type(objective), "paired_advantage", None)
         path = ("stages", name, "advantage")
         if paired is None:
-            title = config.type_name(type(stage.objective), registry)
+            title = config.type_name(type(objective), registry)
             faults.append(Fault(path, f"missing, and the objective {title!r} brings none"))
             continue
         try:
@@ -157,7 +202,5 @@ def _with_advantages(recipe: Recipe, registry: Components) -> Recipe:
         except Faults as found:
             faults += [fault.under(*path) for fault in found.faults]
         else:
-            stages[name] = attrs.evolve(stage, advantage=advantage)
-    if faults:
-        raise Faults(faults)
-    return attrs.evolve(recipe, stages=stages)
+            object.__setattr__(stage, "advantage", advantage)
+    return faults

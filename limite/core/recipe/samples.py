@@ -54,39 +54,49 @@ def mix_of(stage: Stage) -> Mix:
     return cast(SFT | RL | Eval, stage).problems
 
 
-def texts_of(
-    recipe: Recipe, name: str, stage: Stage, registry: Registry
-) -> tuple[list[Fault], Texts]:
-    """Draws problems of a stage; what is wrong with its mixture, and how long the texts are."""
+def problem_faults(
+    recipe: Recipe, name: str, stage: Stage, registry: Registry, texts: dict[str, Texts]
+) -> Iterator[Fault]:
+    """Draws problems of a stage: what is wrong with them; their lengths go into ``texts``."""
+    texts[name] = Texts()
     mix = mix_of(stage)
-    faults = [*_generator_faults(mix, registry)]
-    unknown = {fault.path[-1] for fault in faults}
+    unknown = set()
+    for fault in _generator_faults(mix, registry):
+        unknown.add(fault.path[-1])
+        yield fault
     sources = {each: weight for each, weight in mix.sources.items() if each not in unknown}
     if not any(sources.values()):
-        return faults, Texts()
-    mix = attrs.evolve(mix, sources=sources)
-    source = ProblemSource(
-        mix, registry, Seeds(recipe.seed).child("check", name), isinstance(stage, Eval)
-    )
+        return
+    problems: list[Problem] = []
     try:
-        if isinstance(stage, RL):  # a stage that repeats itself needs no great number of problems
-            each = max(1, LOOKED_AT // len(source.arms))
-            arms = range(len(source.arms))
-            problems = [source.draw(arm, place) for arm in arms for place in range(each)]
-        else:
-            wanted = stage.documents if isinstance(stage, SFT) else cast(Eval, stage).count
-            problems = source.distinct(min(wanted, LOOKED_AT))
+        problems += drawn(attrs.evolve(mix, sources=sources), stage, registry, recipe.seed)
     except LimiteError as error:
-        return [*faults, Fault(("problems",), str(error))], Texts()
-    styles = dict(stage.styles) if isinstance(stage, SFT) else {}
+        yield Fault(("problems",), str(error))
+        return
+    styles = list(stage.styles) if isinstance(stage, SFT) else []
     unwritten = [*_style_faults(problems, styles)]
-    faults += unwritten
+    yield from unwritten
     known = set(recipe.tokenizer.alphabet)
-    lacking = sorted({character for p in problems for character in _written(p, styles)} - known)
+    lacking = sorted(
+        {character for each in problems for character in _written(each, styles)} - known
+    )
     if lacking:
         message = f"lacks {', '.join(map(repr, lacking))}, which problems of {name!r} contain"
-        return [*faults, Fault(("tokenizer", "alphabet"), message)], Texts()
-    return faults, _lengths(recipe, problems, [] if unwritten else list(styles))
+        yield Fault(("tokenizer", "alphabet"), message)
+        return
+    texts[name] = _lengths(recipe, problems, [] if unwritten else styles)
+    yield from text_faults(recipe, stage, texts[name])
+
+
+def drawn(mix: Mix, stage: Stage, registry: Registry, seed: int) -> list[Problem]:
+    """A few hundred problems of a mixture, from the side of the split the stage draws from."""
+    source = ProblemSource(mix, registry, Seeds(seed).child("check"), isinstance(stage, Eval))
+    if isinstance(stage, RL):  # which may draw a problem again, and needs no number of them
+        each = max(1, LOOKED_AT // len(source.arms))
+        arms = range(len(source.arms))
+        return [source.draw(arm, place) for arm in arms for place in range(each)]
+    wanted = stage.documents if isinstance(stage, SFT) else cast(Eval, stage).count
+    return source.distinct(min(wanted, LOOKED_AT))
 
 
 def _lengths(recipe: Recipe, problems: Sequence[Problem], styles: Sequence[str]) -> Texts:
@@ -107,7 +117,7 @@ def _generator_faults(mix: Mix, registry: Registry) -> Iterator[Fault]:
             yield Fault(("problems", "sources", name), str(error))
 
 
-def _style_faults(problems: Sequence[Problem], styles: dict[str, float]) -> Iterator[Fault]:
+def _style_faults(problems: Sequence[Problem], styles: Sequence[str]) -> Iterator[Fault]:
     for style in styles:
         lacking = next((each for each in problems if style not in each.solutions), None)
         if lacking is not None:
@@ -118,7 +128,7 @@ def _style_faults(problems: Sequence[Problem], styles: dict[str, float]) -> Iter
             yield Fault(("styles", style), message)
 
 
-def _written(problem: Problem, styles: dict[str, float]) -> str:
+def _written(problem: Problem, styles: Sequence[str]) -> str:
     solutions = [problem.solutions.get(style, "") for style in styles]
     return "".join([problem.problem, *solutions])
 
