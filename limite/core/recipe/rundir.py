@@ -12,6 +12,9 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import hashlib
+import os
 import re
 import secrets
 import shutil
@@ -24,7 +27,8 @@ from typing import Any
 import attrs
 import tomli_w
 
-from limite.core.errors import LimiteError, did_you_mean
+from limite.core.checkpoint.manifest import MANIFEST
+from limite.core.errors import LimiteError, RunFailed, did_you_mean
 from limite.core.jsonl import (
     TEMPORARY,
     DamagedFile,
@@ -76,11 +80,9 @@ class RunDirectory:
                 f"--name: letters, digits, '.', '-' and '_', got {name!r}; "
                 "the folder it goes into is --out"
             )
-        aside = root / f"{_CREATING}{secrets.token_hex(4)}"
         try:
             root.mkdir(parents=True, exist_ok=True)
-            aside.mkdir()
-            try:
+            with _folder_aside(root) as aside:
                 write_atomic(aside / RECIPE, tomli_w.dumps(_without_none(recipe)))
                 if source_text is not None:
                     write_atomic(aside / f"{SOURCE}{source_suffix}", source_text)
@@ -88,9 +90,9 @@ class RunDirectory:
                 (aside / STAGES).mkdir()
                 path = _claim(aside, root, name, f"{recipe['name']}-{receipt['recipe_sha256'][:4]}")
                 sync_directory(root)
-            finally:
-                shutil.rmtree(aside, ignore_errors=True)
-        except OSError as error:
+        except (OSError, RunFailed) as raised:
+            error = raised if isinstance(raised, OSError) else raised.__cause__
+            assert isinstance(error, OSError)
             raise storage_error(error, root, "choose another disk with --out") from error
         return cls(path, tuple(recipe["stages"]))
 
@@ -173,8 +175,21 @@ class RunDirectory:
         return _object(place) if place.exists() else None
 
     def finish_stage(self, name: str, receipt: Mapping[str, Any]) -> None:
-        """Marks a stage finished. The receipt is the last thing it writes, whole or not at all."""
-        write_json(self.start_stage(name) / RECEIPT, receipt)
+        """Marks a stage finished. The receipt is the last thing it writes, whole or not at all.
+
+        Under ``files`` it also holds the SHA-256 of everything the stage left; a checkpoint is
+        bound by its manifest, which binds the rest.
+        """
+        files = _hashes(self.start_stage(name))
+        write_json(self.stage(name) / RECEIPT, {**receipt, "files": files})
+
+    def stage_changes(self, name: str) -> list[str]:
+        """Files of a finished stage that are not what its receipt says, or that are gone."""
+        receipt = self.stage_receipt(name) or {}
+        now = _hashes(self.stage(name))
+        return sorted(
+            file for file, digest in receipt.get("files", {}).items() if now.get(file) != digest
+        )
 
     def truncate_after(self, name: str, step: int) -> int:
         """Makes a stage's logs end with ``step``, so that going on repeats nothing.
@@ -192,6 +207,25 @@ class RunDirectory:
             if number.isdigit() and int(number) > step:
                 place.unlink()
         return dropped
+
+
+@contextlib.contextmanager
+def _folder_aside(root: Path) -> Iterator[Path]:
+    """A new folder that is gone at the end unless it was renamed; one at a time in ``root``."""
+    file = os.open(root, os.O_RDONLY)
+    try:
+        # Whoever has the lock knows that what stands aside was left by a killed process.
+        fcntl.flock(file, fcntl.LOCK_EX)
+        for leftover in root.glob(f"{_CREATING}*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        aside = root / f"{_CREATING}{secrets.token_hex(4)}"
+        aside.mkdir()
+        try:
+            yield aside
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+    finally:
+        os.close(file)
 
 
 def _claim(aside: Path, root: Path, name: str | None, wanted: str) -> Path:
@@ -232,6 +266,20 @@ def _keep_until(log: Path, step: int) -> int:
     if dropped or damaged:
         write_jsonl(log, kept, sort_keys=False)
     return dropped
+
+
+def _hashes(folder: Path) -> dict[str, str]:
+    found = {}
+    for place in sorted(folder.rglob("*")):
+        name = place.relative_to(folder).as_posix()
+        bound = name.startswith(f"{CHECKPOINTS}/") and place.name != MANIFEST
+        if not place.is_file() or bound or name == RECEIPT or "/." in f"/{name}":
+            continue
+        with place.open("rb") as file:
+            found[name] = hashlib.file_digest(file, "sha256").hexdigest()
+            # A receipt must not outlive, in a power cut, what it vouches for.
+            os.fsync(file.fileno())
+    return found
 
 
 def _without_none(value: Any) -> Any:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import subprocess
 import sys
@@ -117,7 +118,7 @@ def test_a_full_disk_leaves_no_half_made_run(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, call, full)
-        with pytest.raises(RunFailed, match="no space left"):
+        with pytest.raises(RunFailed, match=r"runs: no space left .* --out$"):
             create()
     root = tmp_path / "runs"
     assert not root.exists() or list(root.iterdir()) == []
@@ -166,10 +167,43 @@ def test_stages_have_numbered_folders_and_a_receipt_when_they_are_finished(creat
     assert run.rollout_file("rl1", 12).parent.is_dir()
     assert run.stage_receipt("rl1") is None
     run.finish_stage("rl1", {"steps": 3})
-    assert run.stage_receipt("rl1") == {"steps": 3}
+    assert run.stage_receipt("rl1") == {"steps": 3, "files": {}}
     assert run.stage_receipt("warm-up") is None
     run.finish_stage("warm-up", {"steps": 0})
-    assert run.stage_receipt("warm-up") == {"steps": 0}
+    assert run.stage_receipt("warm-up") == {"steps": 0, "files": {}}
+
+
+def test_a_finished_stage_vouches_for_its_files(create: Create) -> None:
+    run = create()
+    folder = run.start_stage("rl1")
+    append_jsonl(folder / "metrics.jsonl", [{"step": 1}])
+    write_jsonl(run.rollout_file("rl1", 1), [{"step": 1}])
+    checkpoint = folder / "checkpoints" / "step-000001"
+    checkpoint.mkdir(parents=True)
+    for name in ("manifest.json", "state.json"):
+        (checkpoint / name).write_text("{}")
+    run.finish_stage("rl1", {"steps": 1})
+    receipt = run.stage_receipt("rl1")
+    assert receipt is not None
+    assert list(receipt["files"]) == [
+        "checkpoints/step-000001/manifest.json",
+        "metrics.jsonl",
+        "rollouts/000001.jsonl.zst",
+    ]
+    assert receipt["files"]["metrics.jsonl"] == hashlib.sha256(b'{"step":1}\n').hexdigest()
+    assert run.stage_changes("rl1") == []
+    append_jsonl(folder / "metrics.jsonl", [{"step": 2}])
+    (checkpoint / "manifest.json").unlink()
+    assert run.stage_changes("rl1") == ["checkpoints/step-000001/manifest.json", "metrics.jsonl"]
+    assert run.stage_changes("warm-up") == []
+
+
+def test_what_a_killed_creation_left_goes_with_the_next_one(create: Create) -> None:
+    root = create().path.parent
+    (root / ".creating-00aa11bb").mkdir()
+    (root / ".creating-00aa11bb" / "recipe.toml").write_text("half")
+    create()
+    assert sorted(entry.name for entry in root.iterdir()) == ["small-1f3a", "small-1f3a-2"]
 
 
 def test_the_log_has_a_time_before_each_line(create: Create) -> None:
