@@ -21,7 +21,7 @@ DEFAULT_DELTA = {"binary-tv": 0.15, "binary-kl": 0.05}
 
 @attrs.frozen(kw_only=True)
 class DPPO:
-    """Keeps a token unless it would move further than ``delta`` away (DPPO, arXiv:2602.04879).
+    """Trust region on probabilities instead of ratios (DPPO, arXiv:2602.04879).
 
     ``loss[i,t] = -sg(min(r, ratio_cap)) keep A logp``. ``keep`` is 0 where ``A > 0``, ``p > mu``
     and ``D > delta_high``, or ``A < 0``, ``p < mu`` and ``D > delta_low``; ``mu`` and ``p`` are the

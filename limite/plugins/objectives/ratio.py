@@ -17,7 +17,8 @@ def importance_ratio(batch: TokenBatch, overflow: str = "clamp") -> tuple[Tensor
     """
     log_ratio = batch.logp - batch.behavior_logp  # [B, T] nats
     if overflow == "raise":
-        count = int((log_ratio.detach().abs() > LARGEST_LOG_RATIO).sum())
+        beyond = batch.mask & (log_ratio.detach().abs() > LARGEST_LOG_RATIO)
+        count = int(beyond.sum())
         if count:
             raise FloatingPointError(
                 f"{count} log-ratios exceed {LARGEST_LOG_RATIO} nats and overflow='raise' is set"

@@ -1,0 +1,363 @@
+"""Laws of objectives: what a training loop relies on whatever is minimised."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import attrs
+import torch
+from hypothesis import assume
+from hypothesis import strategies as st
+from torch import Tensor
+
+from limite.core.kinds import Objective
+from limite.core.train.columns import token_batch, totals_of
+from limite.core.types import Loss, Metric, TokenBatch, Totals
+from limite.plugins.conformance.strategies import (
+    COLUMNS,
+    Column,
+    Tokens,
+    cells,
+    drawn,
+    known_columns,
+    poison,
+    tokens,
+)
+
+LONGEST = 8  # tokens; the longest response of the stage the laws pretend to be
+DIFFERENTIABLE = ("logp", "entropy")
+# Sums in another order differ by rounding; a component may compute in float32.
+RELATIVE = 1e-5
+
+Columns = Mapping[str, Column]
+
+
+def objective_laws(
+    component: Objective, columns: Columns | None = None
+) -> dict[str, Callable[[], None]]:
+    """A test per law of objectives, by name.
+
+    ``columns`` says how to draw columns of the component's own, as ``(rows, width) -> strategy``.
+    """
+    needs = getattr(component, "needs", None)
+    extra = columns or {}
+    names = ["logp", *sorted(needs)] if needs is not None else sorted({*COLUMNS, *extra})
+    ways = known_columns(list(dict.fromkeys(names)), extra)
+    laws: list[Callable[[Objective, Columns], None]] = [
+        masked_tokens_have_no_effect,
+        micro_batches_add_up,
+        row_order_and_padding_change_nothing,
+        the_loss_is_finite_at_extreme_ratios,
+        nothing_active_costs_nothing,
+        metrics_are_plain_numbers,
+        inputs_stay_as_they_were,
+        the_same_batch_gives_the_same_bits,
+        the_loss_has_the_precision_of_its_inputs,
+    ]
+    if needs is not None:
+        laws.append(it_reads_what_it_needs)
+        if set(needs) <= {"logp", "behavior_logp", "advantage"} and "advantage" in needs:
+            laws.append(no_advantage_costs_nothing)
+    return {law.__name__: functools.partial(law, component, ways) for law in laws}
+
+
+@attrs.frozen(kw_only=True)
+class Outcome:
+    """A loss, its gradients and its metrics."""
+
+    loss: Tensor
+    gradients: Mapping[str, Tensor]
+    metrics: Mapping[str, Metric]
+
+
+def evaluate(
+    component: Objective, given: Tokens, *, totals: Totals | None = None, raw: bool = False
+) -> Outcome:
+    """Loss and gradients through ``token_batch``, or around it when ``raw``."""
+    if totals is None:
+        totals = totals_of(given.mask, response_tokens=LONGEST)
+    leaves = {
+        name: given.columns[name].clone().requires_grad_()
+        for name in DIFFERENTIABLE
+        if name in given.columns
+    }
+    columns = {**given.columns, **leaves}
+    if raw:
+        batch = TokenBatch(mask=given.mask, columns=columns, totals=totals)
+    else:
+        batch = token_batch(given.mask, columns, totals)
+    loss = component(batch)
+    assert isinstance(loss, Loss), f"an objective returns a Loss, not {type(loss).__name__}"
+    assert loss.value.ndim == 0, f"the loss must be one number, got shape {tuple(loss.value.shape)}"
+    assert loss.value.requires_grad, "the loss is not connected to logp: backward() would fail"
+    loss.value.backward()
+    return Outcome(
+        loss=loss.value.detach(),
+        gradients={
+            name: torch.zeros_like(leaf) if leaf.grad is None else leaf.grad
+            for name, leaf in leaves.items()
+        },
+        metrics=loss.metrics,
+    )
+
+
+def masked_tokens_have_no_effect(component: Objective, columns: Columns) -> None:
+    garbage = cells(4, 4, poison)
+
+    @drawn(given=tokens(columns), garbage=garbage)
+    def check(given: Tokens, garbage: Tensor) -> None:
+        clean = evaluate(component, given.filled(torch.zeros_like(given.columns["logp"])))
+        dirt = garbage[: given.mask.shape[0], : given.mask.shape[1]]
+        same(clean, evaluate(component, given.filled(dirt)), "values at inactive positions")
+        # Without token_batch to replace them, values there must still not reach the loss. (Their
+        # gradient need not survive NaN: token_batch sees to that.)
+        poisoned = evaluate(component, given.filled(dirt), raw=True)
+        message = "values at inactive positions reach the {}: average with batch.mean(...)"
+        close(poisoned.loss, clean.loss, message.format("loss"))
+        same_metrics(clean.metrics, poisoned.metrics, message.format("metrics"))
+        tame = evaluate(component, given.filled(dirt.nan_to_num(5.0).clamp(-9.0, 9.0)), raw=True)
+        for name, gradient in tame.gradients.items():
+            at_inactive = gradient[~given.mask]
+            assert not at_inactive.any(), f"{name} has a gradient at inactive positions"
+
+    check()
+
+
+def micro_batches_add_up(component: Objective, columns: Columns) -> None:
+    labels = st.lists(st.integers(0, 2), min_size=4, max_size=4)
+
+    @drawn(given=tokens(columns), labels=labels)
+    def check(given: Tokens, labels: list[int]) -> None:
+        rows = range(given.mask.shape[0])
+        parts = [[row for row in rows if labels[row] == label] for label in range(3)]
+        parts = [part for part in parts if part]
+        assume(len(parts) > 1)
+        totals = totals_of(given.mask, response_tokens=LONGEST)
+        whole = evaluate(component, given)
+        pieces = [evaluate(component, given.take(part), totals=totals) for part in parts]
+        message = "micro-batches do not add up: divide by batch.totals, as batch.mean(...) does"
+        losses = torch.stack([piece.loss for piece in pieces])
+        close(losses.sum(), whole.loss, message, size=float(losses.abs().sum()))
+        order = [row for part in parts for row in part]
+        for name, gradient in whole.gradients.items():
+            together = torch.cat([piece.gradients[name] for piece in pieces])
+            close(together, gradient[order], f"gradient of {name}: {message}")
+        same_metrics(
+            whole.metrics,
+            combined([piece.metrics for piece in pieces]),
+            "metrics of micro-batches do not combine: give a mean as sum and weight",
+        )
+
+    check()
+
+
+def row_order_and_padding_change_nothing(component: Objective, columns: Columns) -> None:
+    @drawn(
+        given=tokens(columns),
+        order=st.permutations(range(4)),
+        left=st.integers(0, 2),
+        right=st.integers(0, 2),
+    )
+    def check(given: Tokens, order: list[int], left: int, right: int) -> None:
+        rows = [row for row in order if row < given.mask.shape[0]]
+        plain = evaluate(component, given)
+        moved = evaluate(component, given.take(rows).pad(left, right, -0.5))
+        close(moved.loss, plain.loss, "row order or padding changes the loss", size=size(plain))
+        width = given.mask.shape[1]
+        for name, gradient in plain.gradients.items():
+            inside = moved.gradients[name][:, left : left + width]
+            close(inside, gradient[rows], f"row order or padding changes the gradient of {name}")
+
+    check()
+
+
+def the_loss_is_finite_at_extreme_ratios(component: Objective, columns: Columns) -> None:
+    @drawn(given=tokens(columns))
+    def check(given: Tokens) -> None:
+        try:
+            outcome = evaluate(component, given.cast(torch.float32))
+        except FloatingPointError:
+            return  # refusing out loud is as good
+        message = "is not finite in float32: clamp log-ratios before exp"
+        assert math.isfinite(float(outcome.loss)), f"the loss {message}: {float(outcome.loss)}"
+        for name, gradient in outcome.gradients.items():
+            assert bool(gradient.isfinite().all()), f"the gradient of {name} {message}"
+        for name, metric in outcome.metrics.items():
+            figure = metric.result()
+            assert figure is None or math.isfinite(figure), f"the metric {name} {message}"
+
+    check()
+
+
+def nothing_active_costs_nothing(component: Objective, columns: Columns) -> None:
+    @drawn(given=tokens(columns))
+    def check(given: Tokens) -> None:
+        nothing = attrs.evolve(given, mask=torch.zeros_like(given.mask))
+        outcome = evaluate(component, nothing)
+        assert float(outcome.loss) == 0.0, f"no active token costs {float(outcome.loss)}"
+        for name, gradient in outcome.gradients.items():
+            assert not gradient.any(), f"no active token gives a gradient of {name}"
+        for name, metric in outcome.metrics.items():
+            figure = metric.result()
+            assert metric.how == "sum" or figure is None, f"{name} of no token is {figure}"
+
+    check()
+
+
+def no_advantage_costs_nothing(component: Objective, columns: Columns) -> None:
+    @drawn(given=tokens(columns))
+    def check(given: Tokens) -> None:
+        flat = {**given.columns, "advantage": torch.zeros_like(given.columns["advantage"])}
+        outcome = evaluate(component, attrs.evolve(given, columns=flat))
+        assert float(outcome.loss) == 0.0, f"advantages of 0 cost {float(outcome.loss)}"
+        for name, gradient in outcome.gradients.items():
+            assert not gradient.any(), f"advantages of 0 give a gradient of {name}"
+
+    check()
+
+
+def metrics_are_plain_numbers(component: Objective, columns: Columns) -> None:
+    @drawn(given=tokens(columns))
+    def check(given: Tokens) -> None:
+        for name, metric in evaluate(component, given).metrics.items():
+            assert isinstance(metric, Metric), f"{name} is a {type(metric).__name__}, not a Metric"
+            for part in (metric.value, metric.weight):
+                assert isinstance(part, int | float), (
+                    f"{name} holds a {type(part).__name__}: a metric carries no tensor"
+                )
+
+    check()
+
+
+def inputs_stay_as_they_were(component: Objective, columns: Columns) -> None:
+    @drawn(given=tokens(columns))
+    def check(given: Tokens) -> None:
+        logp = given.columns["logp"].clone().requires_grad_()
+        totals = totals_of(given.mask, response_tokens=LONGEST)
+        batch = token_batch(given.mask.clone(), {**given.columns, "logp": logp}, totals)
+        before = {name: column.detach().clone() for name, column in batch.columns.items()}
+        component(batch)
+        for name, column in batch.columns.items():
+            assert torch.equal(column.detach(), before[name]), f"{name} was changed in place"
+        assert torch.equal(batch.mask, given.mask), "the mask was changed in place"
+
+    check()
+
+
+def the_same_batch_gives_the_same_bits(component: Objective, columns: Columns) -> None:
+    @drawn(given=tokens(columns))
+    def check(given: Tokens) -> None:
+        first, second = evaluate(component, given), evaluate(component, given)
+        assert torch.equal(first.loss, second.loss), "the same batch gave two losses"
+        for name, gradient in first.gradients.items():
+            assert torch.equal(gradient, second.gradients[name]), (
+                f"the same batch gave two gradients of {name}"
+            )
+        assert first.metrics == second.metrics, "the same batch gave two sets of metrics"
+
+    check()
+
+
+def the_loss_has_the_precision_of_its_inputs(component: Objective, columns: Columns) -> None:
+    @drawn(given=tokens(columns))
+    def check(given: Tokens) -> None:
+        for dtype, wanted in (
+            (torch.float64, torch.float64),
+            (torch.float32, torch.float32),
+            (torch.bfloat16, torch.float32),
+        ):
+            try:
+                loss = evaluate(component, given.cast(dtype)).loss
+            except FloatingPointError:
+                return
+            assert loss.dtype == wanted, f"{dtype} inputs give a {loss.dtype} loss, not {wanted}"
+
+    check()
+
+
+class Recorded(Mapping[str, Tensor]):
+    """Columns that remember which of them were asked for."""
+
+    def __init__(self, columns: Mapping[str, Tensor]) -> None:
+        self.columns = columns
+        self.read: set[str] = set()
+
+    def __getitem__(self, name: str) -> Tensor:
+        self.read.add(name)
+        return self.columns[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.columns
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+
+def it_reads_what_it_needs(component: Objective, columns: Columns) -> None:
+    needs = set(getattr(component, "needs", ())) - {"logp"}
+    offered = {**COLUMNS, **columns}
+    read: set[str] = set()
+
+    @drawn(given=tokens(offered))
+    def check(given: Tokens) -> None:
+        totals = totals_of(given.mask, response_tokens=LONGEST)
+        ready = token_batch(given.mask, given.columns, totals)
+        recorded = Recorded(ready.columns)
+        component(attrs.evolve(ready, columns=recorded))
+        read.update(recorded.read - {"logp"})
+
+    check()
+    assert read <= needs, f"it reads {sorted(read - needs)}, which its needs do not name"
+    assert needs <= read, f"its needs name {sorted(needs - read)}, which it never reads"
+
+
+def combined(parts: Sequence[Mapping[str, Metric]]) -> dict[str, Metric]:
+    """The metrics of micro-batches as one."""
+    result: dict[str, Metric] = {}
+    for part in parts:
+        for name, metric in part.items():
+            result[name] = result[name].combine(metric) if name in result else metric
+    return result
+
+
+def size(outcome: Outcome) -> float:
+    """How large the parts of a loss may be, by its gradient."""
+    return max(
+        abs(float(outcome.loss)), *(float(g.abs().sum()) for g in outcome.gradients.values())
+    )
+
+
+def close(actual: Tensor, expected: Tensor, message: str, *, size: float = 0.0) -> None:
+    """Equal but for rounding, relative to the largest number around."""
+    largest = max(size, float(expected.abs().max()) if expected.numel() else 0.0)
+    error = (actual.double() - expected.double()).abs()
+    fine = error <= RELATIVE * (expected.double().abs() + 0.01 * largest) + 1e-12
+    assert bool(fine.all()), f"{message} (off by {float(error.max()):.3g} of {largest:.3g})"
+
+
+def same(expected: Outcome, actual: Outcome, what: str) -> None:
+    """Equal losses, gradients and metrics, to the last bit."""
+    assert torch.equal(actual.loss, expected.loss), f"{what} change the loss"
+    for name, gradient in expected.gradients.items():
+        assert torch.equal(actual.gradients[name], gradient), f"{what} change the gradient"
+    same_metrics(expected.metrics, actual.metrics, f"{what} change the metrics")
+
+
+def same_metrics(
+    expected: Mapping[str, Metric], actual: Mapping[str, Metric], message: str
+) -> None:
+    """The same names with the same results, but for rounding."""
+    assert expected.keys() == actual.keys(), f"{message} (other names)"
+    for name, metric in expected.items():
+        want, got = metric.result(), actual[name].result()
+        if want is None or got is None:
+            assert want is got, f"{message} ({name}: {got}, not {want})"
+        else:
+            assert math.isclose(got, want, rel_tol=RELATIVE, abs_tol=1e-9), (
+                f"{message} ({name}: {got}, not {want})"
+            )
