@@ -92,7 +92,7 @@ def evaluate(
     assert isinstance(loss, Loss), f"an objective returns a Loss, not {type(loss).__name__}"
     assert loss.value.ndim == 0, f"the loss must be one number, got shape {tuple(loss.value.shape)}"
     assert loss.value.requires_grad, "the loss is not connected to logp: backward() would fail"
-    loss.value.backward()
+    torch.autograd.backward(loss.value)
     return Outcome(
         loss=loss.value.detach(),
         gradients={

@@ -30,7 +30,7 @@ SHAPES: Mapping[str, tuple[int, ...]] = {
 COUNT = sum(torch.Size(shape).numel() for shape in SHAPES.values())
 GRADIENTS = (1.0, -1.0, 0.0, 0.25, -1e-3, 1e-8, 30.0)
 
-numbers = st.lists(st.sampled_from(GRADIENTS), min_size=16, max_size=16)
+numbers = st.lists(st.sampled_from(GRADIENTS), min_size=7, max_size=7)
 
 
 def optimizer_laws(component: Optimizer) -> dict[str, Callable[[], None]]:
@@ -72,10 +72,11 @@ def give_gradients(named: Mapping[str, nn.Parameter], values: list[float]) -> No
 
 def without_decay(component: Optimizer) -> Optimizer:
     """The component with a ``weight_decay`` of 0, where it has one."""
-    if attrs.has(type(component)) and "weight_decay" in attrs.fields_dict(type(component)):
-        changed: Optimizer = attrs.evolve(component, weight_decay=0.0)  # type: ignore[misc]
-        return changed
-    return component
+    settings: Any = component
+    if hasattr(settings, "weight_decay"):
+        settings = attrs.evolve(settings, weight_decay=0.0)
+    without: Optimizer = settings
+    return without
 
 
 def copies(named: Mapping[str, nn.Parameter]) -> dict[str, Tensor]:

@@ -150,6 +150,7 @@ def test_a_sound_objective_keeps_the_laws() -> None:
         law()
 
 
+@pytest.mark.usefixtures("no_shrinking")
 @pytest.mark.parametrize(
     ("fault", "law"),
     [

@@ -94,6 +94,7 @@ class OneForAll:
         return torch.zeros(1)
 
 
+@pytest.mark.usefixtures("no_shrinking")
 @pytest.mark.parametrize(
     ("fault", "law"),
     [
@@ -152,6 +153,7 @@ class LosesState:
         return with_initial_lr(Forgetful(parameters, lr=0.1, momentum=0.9))
 
 
+@pytest.mark.usefixtures("no_shrinking")
 @pytest.mark.parametrize(
     ("fault", "law"),
     [
@@ -187,6 +189,7 @@ class Never:
         return 0.0
 
 
+@pytest.mark.usefixtures("no_shrinking")
 @pytest.mark.parametrize(
     ("fault", "law"),
     [
