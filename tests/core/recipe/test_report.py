@@ -17,6 +17,7 @@ from limite.core.errors import LimiteError
 from limite.core.recipe.report import read_run, write_report
 from limite.core.recipe.report.summary import as_data
 
+INLINE = {"span", "strong", "small", "a"}
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 MakeRun = Callable[..., Path]
 
@@ -37,6 +38,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
+        self.words.append("" if tag in INLINE else " ")
         if tag not in VOID:
             self.open.append(tag)
         for name, value in attrs:
@@ -53,6 +55,7 @@ class Page(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
+        self.words.append("" if tag in INLINE else " ")
 
     def handle_data(self, data: str) -> None:
         if self.open[-1:] != ["style"]:
@@ -60,7 +63,7 @@ class Page(HTMLParser):
 
     @property
     def text(self) -> str:
-        return " ".join(" ".join(self.words).split())
+        return " ".join("".join(self.words).split())
 
 
 def read_page(path: Path) -> Page:
@@ -215,6 +218,18 @@ def test_what_is_not_finite_is_shown_and_breaks_nothing(make_run: MakeRun) -> No
     page = read_page(write_report(folder))
     assert "Not finite at 3 steps, first at step 2" in page.text
     assert "learning rate: no finite values" in page.text
+
+
+@pytest.mark.parametrize("huge", [3e38, 1e300, 1.7e308])
+def test_numbers_as_large_as_a_broken_run_makes_them(make_run: MakeRun, huge: float) -> None:
+    folder = make_run(rl_steps=2, sft_steps=2)
+    lines = [{"step": step, "loss": value} for step, value in enumerate([1.0, huge, -huge], 1)]
+    jsonl.write_jsonl(folder / "stages/01-sft/metrics.jsonl", lines)
+    jsonl.write_jsonl(
+        folder / "stages/03-rl/metrics.jsonl",
+        [{"step": 1, "time/rollout_s": huge, "time/learner_s": huge, "accuracy/sampled": huge}],
+    )
+    assert "loss: 1 at step 1" in read_page(write_report(folder)).text
 
 
 def test_damaged_files_are_named_and_stop_nothing(make_run: MakeRun) -> None:

@@ -87,6 +87,8 @@ def accuracy(run: Run, found: Sequence[Evaluation]) -> str:
     note = f"{_protocol(found[-1])}. {_separation(run)}Every interval {summary.SCOPE}. Single run."
     if any(stage.results and stage.results.get("unreliable") is True for stage in run.stages):
         note += " The grader ran out of time on more than 1% of responses: a score is unreliable."
+    if any(e.interval and e.interval[0] == e.interval[1] for e in found):
+        note += " An interval without width says that all problems agreed, not that it is exact."
     if len(compared) > 1:
         note += f" {len(compared)} comparisons; the intervals are not adjusted for their number."
     return (

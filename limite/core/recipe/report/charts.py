@@ -48,7 +48,7 @@ def thin(steps: Sequence[float], values: Sequence[float], most: int = MOST_POINT
     for start in range(0, len(steps), stretch):
         part = [v for v in values[start : start + stretch] if math.isfinite(v)]
         x.append(sum(steps[start : start + stretch]) / len(steps[start : start + stretch]))
-        mean.append(math.fsum(part) / len(part) if part else math.nan)
+        mean.append(math.fsum(v / len(part) for v in part) if part else math.nan)
         low.append(min(part, default=math.nan))
         high.append(max(part, default=math.nan))
     return Thin(x=x, mean=mean, low=low, high=high, stretch=stretch)
@@ -103,10 +103,11 @@ def tick_labels(places: Sequence[float], *, shares: bool = False) -> list[str]:
     values = [scale * place for place in places]
     gap = min((abs(b - a) for a, b in itertools.pairwise(values)), default=abs(values[0]) or 1.0)
     largest = max(map(abs, values))
-    if not shares and largest and (largest < 2e-3 or largest >= 1e6):
-        return [words.number(0.0 if abs(value) < gap / 1e6 else value) for value in values]
-    decimals = next((d for d in range(9) if abs(round(gap, d) - gap) < 1e-3 * gap), 9)
     unit = "%" if shares else ""
+    if largest and (largest < 2e-3 or largest >= 1e6):
+        rounded = [0.0 if abs(value) < gap / 1e6 else value for value in values]
+        return [f"{words.number(value)}{unit}" for value in rounded]
+    decimals = next((d for d in range(9) if abs(round(gap, d) - gap) < 1e-3 * gap), 9)
     return [f"{value + 0.0:,.{decimals}f}{unit}".replace("-", "−") for value in values]
 
 
@@ -135,15 +136,21 @@ def curves(
             for x, y in zip(cut.x, cut.mean, strict=True)
             if not math.isnan(y) or x in line.broken
         ]
-        alone = len(shown) == 1
+        alone = [
+            place
+            for place, (_, y) in enumerate(shown)
+            if math.isfinite(y)
+            and not any(math.isfinite(near) for _, near in _neighbours(shown, place))
+        ]
         axes.plot(
             [x for x, _ in shown],
             [y for _, y in shown],
             color=color,
             linewidth=1.7,
             linestyle=_pattern(line.dash),
-            marker="o" if alone else None,
+            marker="o",
             markersize=4,
+            markevery=alone,
             solid_joinstyle="round",
         )
     label_steps(axes, palette, steps)
@@ -161,6 +168,10 @@ def curves(
         )
 
 
+def _neighbours(shown: Sequence[tuple[float, float]], place: int) -> Sequence[tuple[float, float]]:
+    return [*shown[max(place - 1, 0) : place], *shown[place + 1 : place + 2]]
+
+
 def stacked(
     axes: Axes,
     palette: Palette,
@@ -172,8 +183,15 @@ def stacked(
     """Parts of a whole, the first at the bottom, each with its name where it is widest."""
     dress(axes, palette)
     floor: list[float] = []
+    columns = [line.values for line in lines]
+    there = [not all(map(math.isnan, row)) for row in zip(*columns, strict=True)]
+    measured = list(itertools.compress(steps, there))
+    if not measured:
+        label_steps(axes, palette, steps)
+        scale_y(axes, shares=shares, bounds=(0, 1))
+        return
     for line in lines:
-        cut = thin(steps, line.values)
+        cut = thin(measured, list(itertools.compress(line.values, there)))
         layer = [0.0 if math.isnan(v) else v for v in cut.mean]
         floor = floor or [0.0] * len(layer)
         top = [a + b for a, b in zip(floor, layer, strict=True)]
@@ -224,6 +242,7 @@ def intervals(
             ha="center",
             va="bottom",
             color=palette["ink"],
+            bbox={"facecolor": palette["paper"], "edgecolor": "none", "pad": 0.6},
         )
     ends = [end for _, value, bounds, _ in rows for end in (value, *(bounds or ()))]
     low, high = min(ends), max(ends)
@@ -231,7 +250,7 @@ def intervals(
         low, high = min(low, 0.0), max(high, 0.0)
     pad = 0.12 * (high - low) or 0.05
     low, high = low - pad, high + pad
-    places = ticks(low, high, 4)
+    places = ticks(low if zero else max(low, 0.0), high if zero else min(high, 1.0), 4)
     labels = tick_labels(places, shares=True)
     axes.set_xticks(places, [label.rstrip("%") for label in labels] if zero else labels)
     axes.set_xlim(low, high)

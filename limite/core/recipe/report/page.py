@@ -7,6 +7,8 @@ its head forbids them, whatever text a problem or a response may hold.
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from typing import Any
@@ -80,12 +82,20 @@ def _header(run: Run, found: Sequence[Evaluation], table: Sequence[Gate]) -> str
         notes = f'<div class="state" role="note">Not read whole:<ul>{items}</ul></div>'
     return (
         f'<p class="over">limite report</p><h1>{escape(run.name)}</h1>'
-        f'<p class="headline {claim}">{escape(sentence)}</p>'
+        f'<p class="headline {claim}">{_unbroken(sentence, run)}</p>'
         f'<p class="scope">{escape(scope.strip())}</p>'
         + (f'<p class="state" role="note">{escape(state)}</p>' if state else "")
         + notes
         + f'<dl class="facts-row">{rows}</dl>'
     )
+
+
+def _unbroken(sentence: str, run: Run) -> str:
+    """The sentence as HTML, with no line break inside a stage's name or an interval."""
+    names = sorted((escape(stage.name) for stage in run.stages), key=len, reverse=True)
+    whole = [rf"(?<![\w-]){re.escape(name)}(?![\w-])" for name in names if len(name) < 30]
+    pattern = "|".join([*whole, r"\[[^\]]{1,30}\]", r"\([^)]{1,30}\)", r"[+−]?[\d.]+ points"])
+    return re.sub(pattern, lambda found: f"<span>{found[0]}</span>", escape(sentence))
 
 
 def _gate_count(table: Sequence[Gate]) -> str:
@@ -154,7 +164,8 @@ def _curves(stage: StageRun) -> str:
 
 def _progress(stage: StageRun) -> str:
     steps = words.plural(len(stage.metrics), "step")
-    applied = words.finite(stage.receipt.get("updates", stage.metrics[-1].get(curves.UPDATES)))
+    counts = [*stage.column(curves.UPDATES), words.finite(stage.receipt.get("updates"))]
+    applied = next((c for c in reversed(counts) if c is not None and math.isfinite(c)), None)
     if applied is None or applied == len(stage.metrics):
         return steps
     return f"{steps}, {words.count(applied)} applied updates"

@@ -7,7 +7,9 @@ from typing import Any
 
 from limite.core.recipe.report import charts
 from limite.core.recipe.report.curves import Panel
-from limite.core.recipe.report.words import escape
+from limite.core.recipe.report.words import escape, shorten
+
+MOST_CHARACTERS = 90  # of a name or a verdict in a table
 
 
 def grid(panels: Sequence[Panel]) -> str:
@@ -24,7 +26,7 @@ def figure(panel: Panel) -> str:
     keys = f'<ul class="legend">{legend}</ul>' if legend else ""
     note = f'<p class="note">{escape(panel.note)}</p>' if panel.note else ""
     return (
-        f"<figure><figcaption><h4>{escape(panel.title)}</h4>{keys}</figcaption>"
+        f"<figure><figcaption><h4>{escape(_brief(panel.title))}</h4>{keys}</figcaption>"
         f"{panel.svg}{note}</figure>"
     )
 
@@ -49,10 +51,15 @@ def _swatch(color: str, dash: str) -> str:
     return f'<svg viewBox="0 0 22 10" aria-hidden="true">{inside}</svg>'
 
 
+def _brief(text: str) -> str:
+    start, left_out = shorten(text, MOST_CHARACTERS)
+    return f"{start}…" if left_out else start
+
+
 def cell(value: Any, classes: str = "", *, head: bool = False) -> str:
     tag, scope = ("th", ' scope="row"') if head else ("td", "")
     wear = f' class="{escape(classes.strip())}"' if classes.strip() else ""
-    return f"<{tag}{scope}{wear}>{escape(value)}</{tag}>"
+    return f"<{tag}{scope}{wear}>{escape(_brief(str(value)))}</{tag}>"
 
 
 def table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

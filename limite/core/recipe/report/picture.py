@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -28,7 +29,8 @@ def render(run: Run) -> bytes:
     panels = _panels(run, found)[:3]
     sentence, _ = summary.headline(run, found)
     state = summary.state_of(run)
-    lines = textwrap.wrap(words.visible(sentence), 88)
+    whole = re.sub(r"\[[^\]]*\]|\([^)]*\)", lambda part: part[0].replace(" ", "\u00a0"), sentence)
+    lines = textwrap.wrap(words.visible(whole), 88, break_on_hyphens=False)
     small = textwrap.wrap(
         (f"{state} " if state else "") + f"Single run. Any interval {summary.SCOPE}.", 150
     )
@@ -103,7 +105,9 @@ def _curve(
         return None
     steps = stage.step_axis()
     room = 0.08 * (max(there) - min(there)) or 0.05
-    bounds = (0.0, 1.0) if shares else (min(there) - room, max(there) + room)
+    bounds = (min(there) - room, max(there) + room)
+    if shares:
+        bounds = (0.0, min(1.0, 1.25 * max(there)) or 1.0)
     line = Line(name=name, values=values, broken=stage.not_finite(column))
 
     def draw(axes: Axes, palette: Palette) -> None:

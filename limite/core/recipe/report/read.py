@@ -20,6 +20,7 @@ from limite.core.errors import LimiteError
 from limite.core.recipe.report.words import as_number
 from limite.core.recipe.rundir import RunDirectory
 
+_LARGEST = 1e300
 _MOST_LINES = 1_000_000  # of one file: a guard of memory, far above any run's steps
 
 
@@ -62,9 +63,12 @@ class StageRun:
         return [as_number(line.get("step")) or 0.0 for line in self.metrics]
 
     def column(self, name: str) -> list[float]:
-        """One number per line of ``metrics``; what is absent is ``nan``."""
+        """One number per line of ``metrics``; what is absent is ``nan``.
+
+        Finite numbers are held within what a chart can draw.
+        """
         numbers = (as_number(line.get(name)) for line in self.metrics)
-        return [math.nan if number is None else number for number in numbers]
+        return [math.nan if number is None else _drawable(number) for number in numbers]
 
     def has(self, name: str) -> bool:
         """Whether any line carries a number of this name."""
@@ -119,6 +123,10 @@ def read_run(path: Path | str) -> Run:
 def read_responses(path: Path) -> list[dict[str, Any]]:
     """The first responses of a rollout file, in file order; a torn end is left out."""
     return _records(path, [])
+
+
+def _drawable(number: float) -> float:
+    return max(-_LARGEST, min(_LARGEST, number)) if math.isfinite(number) else number
 
 
 def _read_recipe(folder: Path, notes: list[str]) -> tuple[str, dict[str, Any]]:

@@ -199,7 +199,8 @@ def _limit(value: Any) -> str:
     figure = as_number(value)
     if figure is not None:
         return words.number(figure)
-    return "–" if value is None else str(value).replace("<=", "≤").replace(">=", "≥")
+    text = "–" if value is None else str(value)
+    return text.replace("<=", "≤").replace(">=", "≥").replace(" .. ", " to ")
 
 
 def headline(run: Run, found: Sequence[Evaluation]) -> tuple[str, str]:
