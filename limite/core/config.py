@@ -210,10 +210,15 @@ def _structure_attrs(data: Any, cls: Any, read: Read) -> Any:
             if message:
                 faults.append(Fault((str(field.alias),), message))
                 wrong.append(field.name)
-    for name in wrong:
-        object.__delattr__(partial, name)
     if faults:
-        raise Faults([*faults, *contradictions(partial)], partial)
+        for name in wrong:
+            object.__delattr__(partial, name)
+        read_well = {
+            field.name: values[alias]
+            for alias, field in fields.items()
+            if alias in values and field.name not in wrong
+        }
+        raise Faults([*faults, *contradictions(cls, read_well)], partial)
     try:
         return cls(**values)
     except (ValueError, TypeError, LimiteError) as error:

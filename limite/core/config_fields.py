@@ -133,17 +133,31 @@ def _message(error: Exception) -> str:
     return str(error.args[0]) if error.args else str(error)
 
 
-def contradictions(partial: Any) -> list[Fault]:
-    """What a settings class says of its fields together, as far as they could be read.
+def contradictions(cls: type, values: Mapping[str, Any]) -> list[Fault]:
+    """What a settings class says of its fields together, when only ``values`` could be read.
 
-    Without some of its fields, or with one out of bounds, the class may be unable to tell.
+    The other fields have their defaults meanwhile, and what is said of those does not count.
     """
-    check = getattr(partial, "__attrs_post_init__", None)
+    check = getattr(cls, "__attrs_post_init__", None)
+    if check is None:
+        return []
+    stand_in = object.__new__(cls)
+    unread = set()
+    for field in attrs.fields(cls):
+        if field.name in values:
+            object.__setattr__(stand_in, field.name, values[field.name])
+            continue
+        unread.add(str(field.alias))
+        if field.default is not attrs.NOTHING:
+            object.__setattr__(stand_in, field.name, raw_default(field, stand_in))
     try:
-        if check is not None:
-            check()
+        check(stand_in)
     except (ValueError, LimiteError) as error:
-        return refused(error, type(partial))
+        return [
+            fault
+            for fault in refused(error, cls)
+            if not unread.intersection((*fault.path, *re.findall(r"'(\w+)'", fault.message)))
+        ]
     except (AttributeError, TypeError, ArithmeticError, LookupError):
         return []
     return []

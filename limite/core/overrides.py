@@ -57,9 +57,9 @@ def _path(text: str) -> tuple[list[Key], str]:
             keys.append(int(index[1]))
             at = index.end()
         if text[at : at + 1] != ".":
-            break
+            return keys, text[at:]
         at += 1
-    return keys, text[at:]
+    return [], text
 
 
 def _literal(text: str) -> Any:
