@@ -40,7 +40,8 @@ def report(run: Path, out: Path | None, as_json: bool) -> None:
         show_json(data)
         return
     click.echo(data["headline"])
-    click.echo(f"Single run. Any interval {data['scope']}.")
+    if data["evaluations"]:
+        click.echo(f"Single run. The interval {data['scope']}.")
     for line in (data["state"], *data["notes"]):
         if line != "complete":
             click.echo(line)

@@ -183,6 +183,17 @@ def test_a_folder_with_nothing_but_a_recipe_has_a_page(make_run: MakeRun) -> Non
     assert "No evaluation was reached" in page.text
 
 
+def test_stages_a_run_was_not_asked_for_are_left_out(make_run: MakeRun) -> None:
+    folder = make_run(sft_steps=5, rl_steps=2)
+    for stage in ("02-after-sft", "03-rl", "04-after-rl"):
+        shutil.rmtree(folder / "stages" / stage)
+    change(folder / "receipt.json", only=["sft"])
+    data = as_data(read_run(folder))
+    assert data["state"] == "complete"
+    assert [stage["status"] for stage in data["stages"]] == ["finished", *["left out"] * 3]
+    assert "no held-out evaluation" in data["headline"]
+
+
 def test_hostile_text_stays_text(make_run: MakeRun) -> None:
     folder = make_run(rl_steps=2, sft_steps=2)
     evil = (

@@ -65,9 +65,8 @@ def _header(run: Run, found: Sequence[Evaluation], table: Sequence[Gate]) -> str
         scope = f"Single run. The interval {summary.SCOPE}."
     times = [t for s in run.stages if (t := summary.stage_time(s)) is not None]
     tokens = [t for s in run.stages if (t := summary.stage_tokens(s)) is not None]
-    done = sum(stage.status in summary.DONE for stage in run.stages)
     facts = [
-        ("Stages done", f"{done} of {len(run.stages)}"),
+        ("Done", summary.stages_done(run)),
         ("Time in stages", words.duration(sum(times)) if times else "–"),
         ("Tokens", words.count(sum(tokens)) if tokens else "–"),
         ("Execution gates", _gate_count(table)),

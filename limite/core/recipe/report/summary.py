@@ -219,7 +219,7 @@ def headline(run: Run, found: Sequence[Evaluation]) -> tuple[str, str]:
             "it was compared with nothing, so no change is claimed.",
             "none",
         )
-    if any(stage.kind == "eval" for stage in run.stages):
+    if any(stage.kind == "eval" and stage.chosen for stage in run.stages):
         return "No evaluation was reached, so nothing is known of ability yet.", "none"
     return "This run has no held-out evaluation, so it shows nothing about ability.", "none"
 
@@ -258,8 +258,7 @@ def state_of(run: Run) -> str | None:
     if not open_stages:
         return None
     first = next((stage for stage in open_stages if stage.begun), open_stages[0])
-    done = sum(stage.status in DONE for stage in run.stages)
-    progress = f"{done} of {words.plural(len(run.stages), 'stage')} done"
+    progress = f"{stages_done(run)} done"
     planned = finite(first.settings.get("steps"))
     steps = ""
     if first.begun and first.steps is not None:
@@ -269,6 +268,13 @@ def state_of(run: Run) -> str | None:
         first.status, f"is marked {first.status}"
     )
     return f"Incomplete: {progress}; {first.name} {status}{steps}."
+
+
+def stages_done(run: Run) -> str:
+    """``3 of 4 stages``, of those that this run was asked for."""
+    asked = [stage for stage in run.stages if stage.status != "left out"]
+    done = sum(stage.status in DONE for stage in asked)
+    return f"{done} of {words.plural(len(asked), 'stage')}"
 
 
 def stage_verdict(
