@@ -25,9 +25,10 @@ class LayerCache:
 class Moment:
     """One decoding step: how far each row has come, and what layers share within the step."""
 
-    def __init__(self, lengths: Tensor, longest: int) -> None:
+    def __init__(self, lengths: Tensor, longest: int, dtype: torch.dtype) -> None:
         self.lengths = lengths  # [R] tokens seen before this one
         self.longest = longest  # the largest of them
+        self.dtype = dtype  # of the activations
         self.memo: dict[Any, Any] = {}
 
 

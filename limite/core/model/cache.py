@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from limite.core.model.attention import LayerCache
+
+if TYPE_CHECKING:
+    from limite.core.model.step import StepWeights
 
 
 class Cache:
@@ -21,10 +25,12 @@ class Cache:
         layers: Sequence[LayerCache],
         lengths: Sequence[int],
         capacity: int,
+        weights: StepWeights | None,
         device: torch.device,
     ) -> None:
         self.layers = list(layers)
         self.capacity = capacity  # tokens
+        self.weights = weights
         self._host_lengths = list(lengths)
         self._device = device
         self.lengths = torch.tensor(self._host_lengths, device=device)  # [R] tokens
@@ -42,16 +48,21 @@ class Cache:
         """``lengths`` on the host."""
         return tuple(self._host_lengths)
 
-    def grow(self, added: Sequence[int]) -> None:
-        """Notes that every row has ``added`` more tokens."""
+    def grow(self, added: Sequence[int] | None = None) -> None:
+        """Notes that every row has ``added`` more tokens: one each, if not said."""
+        if added is None:
+            self._host_lengths = [length + 1 for length in self._host_lengths]
+            self.lengths = self.lengths + 1
+            return
         self._host_lengths = [a + b for a, b in zip(self._host_lengths, added, strict=True)]
         self.lengths = torch.tensor(self._host_lengths, device=self._device)
 
-    def require_room(self, added: Sequence[int]) -> None:
-        assert len(added) == self.rows, f"{len(added)} rows for a cache of {self.rows}"
-        assert max(map(sum, zip(self._host_lengths, added, strict=True))) <= self.capacity, (
-            f"the cache holds {self.capacity} tokens a row"
-        )
+    def require_room(self, added: Sequence[int] | None = None) -> None:
+        after = self.longest + 1
+        if added is not None:
+            assert len(added) == self.rows, f"{len(added)} rows for a cache of {self.rows}"
+            after = max(map(sum, zip(self._host_lengths, added, strict=True)))
+        assert after <= self.capacity, f"the cache holds {self.capacity} tokens a row, not {after}"
 
     @torch.no_grad()
     def select(self, row_indexes: Sequence[int] | Tensor) -> Cache:
@@ -65,6 +76,7 @@ class Cache:
             [layer.select(index) for layer in self.layers],
             [self._host_lengths[row] for row in picked],
             self.capacity,
+            self.weights,
             self._device,
         )
 

@@ -20,6 +20,7 @@ from limite.core.model.norm import rms_norm
 from limite.core.model.rope import Rotary
 from limite.core.model.self_attention import Pass
 from limite.core.model.spec import ModelSpec
+from limite.core.model.step import StepWeights, step
 from limite.core.model.weights import Matrix
 
 
@@ -111,6 +112,7 @@ class Decoder(nn.Module):
             entropy=entropy,
         )
 
+    @torch.no_grad()
     def new_cache(self, rows: int, capacity_tokens: int) -> Cache:
         """An empty cache for ``rows`` rows of at most ``capacity_tokens`` tokens each."""
         self._require_context(capacity_tokens)
@@ -118,7 +120,8 @@ class Decoder(nn.Module):
             block.self_attn.mixer.new_cache(rows, capacity_tokens, self.dtype, self.device)
             for block in self._blocks()
         ]
-        return Cache(layers, [0] * rows, capacity_tokens, self.device)
+        weights = StepWeights.take(self) if self.dtype.itemsize >= 4 else None
+        return Cache(layers, [0] * rows, capacity_tokens, weights, self.device)
 
     @torch.no_grad()
     def extend(self, tokens: Tensor, layout: Layout, cache: Cache) -> Tensor:
@@ -132,7 +135,12 @@ class Decoder(nn.Module):
     @torch.no_grad()
     def step(self, tokens: Tensor, cache: Cache) -> Tensor:
         """Appends one token ``[R]`` to each row of the cache; hidden ``[R, width]``."""
-        return self.extend(tokens, Layout.from_lengths([1] * cache.rows, tokens.device), cache)
+        if cache.weights is None:  # half precision keeps every rounding of the long way
+            return self.extend(tokens, Layout.from_lengths([1] * cache.rows, tokens.device), cache)
+        cache.require_room()
+        hidden = step(self, cache.weights, tokens, cache)
+        cache.grow()
+        return hidden
 
     def watch(self, tokens: Tensor, layout: Layout) -> tuple[list[Tensor], list[Tensor]]:
         """For inspection: the stream before and after every layer, and each attention input."""
@@ -166,9 +174,17 @@ class Decoder(nn.Module):
         """The value embeddings ``[N, kv_heads, D]``: stored heads cut, channels padded with 0."""
         if self.value_embeds is None:
             return None
+        return self._shaped(F.embedding(tokens, self.value_embeds.weight))
+
+    def value_table(self) -> Tensor | None:
+        """``value_rows`` of every id, ``[V, kv_heads * D]``."""
+        if self.value_embeds is None:
+            return None
+        return self._shaped(self.value_embeds.weight).flatten(1)
+
+    def _shaped(self, rows: Tensor) -> Tensor:
         spec = self.spec
         assert spec.value_width is not None
-        rows = F.embedding(tokens, self.value_embeds.weight)
         rows = rows.unflatten(-1, (-1, spec.value_width))[:, : spec.kv_heads]
         return F.pad(rows, (0, spec.head_width - spec.value_width))
 

@@ -89,7 +89,15 @@ class Layout:
     def pad(self, values: Tensor) -> Tensor:
         """``[N, ...]`` to ``[B, T, ...]``; the padding repeats the row's last token."""
         wide = values if self.even else values.index_select(0, self.packed_index)
-        return wide.view(self.rows, self.longest, *values.shape[1:])
+        return wide.reshape(self.rows, self.longest, *values.shape[1:])
+
+    def spread(self, values: Tensor) -> Tensor:
+        """``[N, ...]`` to ``[B, T, ...]`` with zeros in the padding."""
+        shape = (self.rows * self.longest, *values.shape[1:])
+        wide = values
+        if not self.even:
+            wide = values.new_zeros(shape).index_copy_(0, self.padded_index, values)
+        return wide.reshape(self.rows, self.longest, *values.shape[1:])
 
     def unpad(self, values: Tensor) -> Tensor:
         """``[B, T, ...]`` to ``[N, ...]``: drops the padding."""

@@ -39,15 +39,22 @@ class Mudd(nn.Module):
         """The mixture for the attention and the residual base, both ``[N, width]``."""
         kind = stream.dtype
         hidden = F.gelu(F.linear(rms_norm(stream), self.dense1.to(kind)))  # [N, inner]
-        dense, bias = self.dense2[layer].to(kind), self.bias[layer].to(kind)
+        dense, bias = self.weights(layer)
+        weights = F.linear(hidden, dense.to(kind), bias.to(kind))
         if not self.residual:
-            return _mix(F.linear(hidden, dense, bias), states), stream
-        # Both ways in one product; each weight is the same sum as alone.
-        dense = torch.cat((dense, self.dense2_mlp[layer].to(kind)))  # [2 * taps, inner]
-        bias = torch.cat((bias, self.bias_mlp[layer].to(kind)))
-        weights = F.linear(hidden, dense, bias)  # [N, 2 * taps]
+            return _mix(weights, states), stream
         inputs, base = weights.chunk(2, dim=-1)
         return _mix(inputs, states), _mix(base, states)
+
+    def weights(self, layer: int) -> tuple[Tensor, Tensor]:
+        """Both ways in one product: ``[ways * taps, inner]``, and the bias."""
+        dense, bias = self.dense2[layer], self.bias[layer]
+        if not self.residual:
+            return dense, bias
+        return (
+            torch.cat((dense, self.dense2_mlp[layer])),
+            torch.cat((bias, self.bias_mlp[layer])),
+        )
 
 
 def _mix(weights: Tensor, states: Sequence[Tensor]) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -20,13 +21,20 @@ def widened(values: Tensor) -> Tensor:
 def inverse_rms(values: Tensor) -> Tensor:
     """``(mean(x^2) + eps)^-1/2`` over the last axis, kept as an axis of 1."""
     norm = torch.linalg.vector_norm(values, dim=-1, keepdim=True)
-    return norm.square_().div_(values.shape[-1]).add_(EPSILON).rsqrt_()
+    epsilon = _epsilon(norm.dtype, norm.device)
+    return torch.addcmul(epsilon, norm, norm, value=1.0 / values.shape[-1]).rsqrt_()
+
+
+@functools.cache
+def _epsilon(dtype: torch.dtype, device: torch.device) -> Tensor:
+    """As a tensor: a Python number would be made into one at every call."""
+    return torch.tensor(EPSILON, dtype=dtype, device=device)
 
 
 def rms_norm_backward(gradient: Tensor, values: Tensor, inverse: Tensor) -> Tensor:
     """The gradient of ``x * inverse_rms(x)``: ``r (g - y mean(g y))`` with ``y = r x``."""
     share = (gradient * values).sum(-1, keepdim=True)
-    share.mul_(inverse.pow(3)).div_(values.shape[-1])
+    share.mul_(inverse * inverse * inverse).mul_(1.0 / values.shape[-1])
     return (gradient * inverse).addcmul_(values, share, value=-1)
 
 

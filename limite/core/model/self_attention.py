@@ -72,28 +72,31 @@ class SelfAttention(nn.Module):
         mixer: Any = attention.build(shape)
         self.mixer: AttentionMixer = mixer
 
-    def projection(self) -> Tensor:
-        """One matrix for queries, keys, values, head gates and value gates, in that order.
+    def queries_and_keys(self) -> Tensor:
+        """Their projections as one matrix, scaled."""
+        scale = self.qkv_scale
+        return torch.cat((folded(scale, self.q_proj.weight), folded(scale, self.k_proj.weight)))
+
+    def values_and_gates(self) -> Tensor:
+        """One matrix for values, head gates and value gates, in that order.
 
         Gates read the first channels of the same input: zeros stand for the others.
         """
-        scale = self.qkv_scale
-        parts = [folded(scale, p.weight) for p in (self.q_proj, self.k_proj, self.v_proj)]
+        parts = [folded(self.qkv_scale, self.v_proj.weight)]
         kind, width = parts[0].dtype, parts[0].shape[1]
         if self.attn_gate is not None:
             parts.append(F.pad(self.attn_gate.to(kind), (0, width - self.attn_gate.shape[1])))
         if self.ve_gate is not None:
             used = self.ve_gate[: self.kv_heads].to(kind)
             parts.append(F.pad(used, (0, width - used.shape[1])))
-        return torch.cat(parts)
+        return torch.cat(parts) if len(parts) > 1 else parts[0]
 
     def output(self) -> Tensor:
         return folded(self.o_scale, self.o_proj.weight)
 
-    def parts(self) -> tuple[int, int, int, int]:
-        """Widths in the projection: queries and keys, values, head gates, value gates."""
+    def parts(self) -> tuple[int, int, int]:
+        """Columns of ``values_and_gates``: values, head gates, value gates."""
         return (
-            (self.heads + self.kv_heads) * self.head_width,
             self.kv_heads * self.head_width,
             self.heads if self.attn_gate is not None else 0,
             self.kv_heads if self.ve_gate is not None else 0,
@@ -101,8 +104,10 @@ class SelfAttention(nn.Module):
 
     def forward(self, inputs: Tensor, shared: Pass) -> Tensor:
         """``inputs [N, width]``, normalised, to ``[N, width]`` before the residual join."""
-        mixed = F.linear(inputs, self.projection())
-        both, values, gates, value_gates = mixed.split(self.parts(), dim=-1)
+        both = F.linear(inputs, self.queries_and_keys())
+        values, gates, value_gates = F.linear(inputs, self.values_and_gates()).split(
+            self.parts(), dim=-1
+        )
         values = values.unflatten(-1, (self.kv_heads, self.head_width))
         if self.ve_gate is not None:
             assert shared.values is not None

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import attrs
 import torch
 from torch import Tensor
 
-from limite.core.model.attention import LayerCache
+from limite.core.model.attention import LayerCache, Moment
 from limite.core.model.layout import Layout
 
 TILE = 64
@@ -38,22 +37,46 @@ def bucket(length: int) -> int:
 class KeyValueCache(LayerCache):
     """Position p of a row lies in slot p modulo ``slots``: a ring once a row is longer.
 
-    Keys are stored as they are compared (normalised, rotated), values as they are summed.
+    Keys are stored as they are compared (normalised, rotated), values as they are summed. Keys lie
+    channel by channel, the order in which one query is fastest multiplied with all of them.
     """
 
-    def __init__(self, kv: Tensor) -> None:
-        self.kv = kv  # [2, R, kv_heads, slots, D]: keys, values
+    def __init__(self, keys: Tensor, values: Tensor) -> None:
+        self.keys = keys  # [R, kv_heads, D, slots]
+        self.values = values  # [R, kv_heads, slots, D]
+
+    @classmethod
+    def empty(
+        cls,
+        rows: int,
+        kv_heads: int,
+        slots: int,
+        width: int,
+        dtype: torch.dtype,
+        device: torch.device,
+    ) -> KeyValueCache:
+        # Zeros, not garbage: an empty slot has weight 0, and 0 times garbage may be NaN.
+        return cls(
+            torch.zeros(rows, kv_heads, width, slots, dtype=dtype, device=device),
+            torch.zeros(rows, kv_heads, slots, width, dtype=dtype, device=device),
+        )
 
     @property
     def slots(self) -> int:
-        return self.kv.shape[3]
+        return self.values.shape[2]
 
     def select(self, rows: Tensor) -> KeyValueCache:
-        return KeyValueCache(self.kv.index_select(1, rows))
+        return KeyValueCache(self.keys.index_select(0, rows), self.values.index_select(0, rows))
 
     def replace(self, rows: Tensor, source: LayerCache) -> None:
         assert isinstance(source, KeyValueCache)
-        self.kv.index_copy_(1, rows, source.kv)
+        self.keys.index_copy_(0, rows, source.keys)
+        self.values.index_copy_(0, rows, source.values)
+
+    def read(self, rows: Tensor, slots: int) -> tuple[Tensor, Tensor]:
+        """Keys and values in the first ``slots`` slots of ``rows``: ``[b, slots, kv_heads, D]``."""
+        keys, values = self.keys[rows, :, :, :slots], self.values[rows, :, :slots]
+        return keys.permute(0, 3, 1, 2), values.transpose(1, 2)
 
     def append(self, keys: Tensor, values: Tensor, layout: Layout, before: tuple[int, ...]) -> None:
         """Stores a chunk ``[N, kv_heads, D]`` of each row; of a long one, what a ring keeps."""
@@ -65,79 +88,84 @@ class KeyValueCache(LayerCache):
             start = torch.tensor(before, device=layout.device)
             layout.memo[memo] = index, rows, (start[rows] + layout.positions[index]) % self.slots
         index, rows, slots = layout.memo[memo]
-        self.kv[0][rows, :, slots] = keys.index_select(0, index)
-        self.kv[1][rows, :, slots] = values.index_select(0, index)
+        self.keys[rows, :, :, slots] = keys.index_select(0, index)
+        self.values[rows, :, slots] = values.index_select(0, index)
 
     def positions(self, lengths: Tensor) -> Tensor:
-        """The position each slot holds ``[R, slots]`` after ``lengths [R]`` tokens; less than 0:
-        none."""
-        slots = torch.arange(self.slots, device=self.kv.device)
+        """The position in each slot after ``lengths [R]`` tokens, below 0 none: ``[R, slots]``."""
+        slots = torch.arange(self.slots, device=self.values.device)
         return positions_of(slots, lengths, self.slots)
+
+
+def attend_step(
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    cache: KeyValueCache,
+    moment: Moment,
+    scale: float,
+) -> Tensor:
+    """Stores one token of each row, and attends from it over the row's slots.
+
+    ``queries [R, heads, D]``, ``keys`` and ``values [R, kv_heads, D]``.
+    """
+    rows, kv_heads, width, slots = cache.keys.shape
+    count, heads = rows * kv_heads, queries.shape[1]
+    place, column, bias = _places(slots, kv_heads, width, moment)
+    all_keys, all_values = (
+        cache.keys.view(count, width, slots),
+        cache.values.view(count, slots, width),
+    )
+    all_keys.scatter_(2, column, keys.reshape(count, width, 1))
+    all_values.view(-1, width).index_copy_(0, place, values.reshape(count, width))
+    grouped = queries.reshape(count, heads // kv_heads, width)
+    if slots <= TILE:
+        scores = torch.add(bias, grouped.bmm(all_keys), alpha=scale)  # [R * K, G, slots]
+        out = scores.softmax(-1).bmm(all_values)
+    else:
+        live = [(a, b) for a, b in tiles(slots) if a <= moment.longest]
+        scores_of = [
+            torch.add(bias[..., a:b], grouped.bmm(all_keys[..., a:b]), alpha=scale) for a, b in live
+        ]
+        out = _tiled(scores_of, [all_values[:, a:b] for a, b in live])
+    return out.view(rows, heads, width)
+
+
+def _tiled(scores: list[Tensor], values: list[Tensor]) -> Tensor:
+    """Tile after tile; one in which a row has nothing adds exact zeros to the row's sums."""
+    peak = scores[0].amax(-1, keepdim=True)
+    for part in scores[1:]:
+        peak = torch.maximum(peak, part.amax(-1, keepdim=True))
+    weights = [part.sub_(peak).exp_() for part in scores]
+    total, out = weights[0].sum(-1, keepdim=True), weights[0].bmm(values[0])
+    for weight, value in zip(weights[1:], values[1:], strict=True):
+        total, out = total + weight.sum(-1, keepdim=True), out + weight.bmm(value)
+    return out / total
+
+
+def _places(slots: int, kv_heads: int, width: int, moment: Moment) -> tuple[Tensor, Tensor, Tensor]:
+    """Where each new value goes ``[R * K]``, each new key ``[R * K, D, 1]``, and what hides empty
+    slots ``[R * K, 1, slots]``."""
+    memo = ("places", slots, kv_heads)
+    if memo not in moment.memo:
+        lengths = moment.lengths
+        if kv_heads > 1:
+            lengths = lengths.repeat_interleave(kv_heads)
+        column = lengths % slots
+        first = torch.arange(0, len(lengths) * slots, slots, device=lengths.device)
+        dark = torch.arange(slots, device=lengths.device) > lengths[:, None]
+        bias = torch.zeros(dark.shape, dtype=moment.dtype, device=lengths.device)
+        bias.masked_fill_(dark, -torch.inf)
+        moment.memo[memo] = (
+            first + column,
+            column[:, None, None].expand(-1, width, 1),
+            bias[:, None],
+        )
+    places: tuple[Tensor, Tensor, Tensor] = moment.memo[memo]
+    return places
 
 
 def positions_of(slots: Tensor, lengths: Tensor, size: int) -> Tensor:
     """The position in each of ``slots`` of a ring of ``size`` after ``lengths [R]`` tokens."""
     last = lengths[:, None] - 1
     return last - (last - slots) % size
-
-
-def band(length: int, window: int, device: torch.device) -> Tensor:
-    """``[T, T]`` bool: which keys each query sees, the last ``window`` up to itself."""
-    distance = torch.arange(length, device=device)[:, None] - torch.arange(length, device=device)
-    return (distance >= 0) & (distance < window)
-
-
-@attrs.frozen(eq=False)
-class ChunkGroup:
-    """Rows whose chunks, and pasts, fill the same number of places."""
-
-    rows: Tensor  # [b] indexes
-    places: int  # of the padded chunk
-    past: int  # slots read of the cache
-    padded: Tensor  # [b * places] tokens, the last repeated
-    tokens: Tensor  # [n] the group's tokens
-    real: Tensor  # [n] their places in the padded view
-    mask: Tensor | None  # [b, 1, places, past + places]; None: causal and no past
-
-
-def _places(length: int) -> int:
-    """The chunk's length rounded up: to a power of two, from 32 on to a multiple of 32."""
-    return 1 << (length - 1).bit_length() if length <= 32 else -(-length // 32) * 32
-
-
-def chunk_groups(
-    layout: Layout, before: tuple[int, ...], slots: int, window: int | None
-) -> list[ChunkGroup]:
-    """The rows of a chunk by size, so that the shapes a row is computed in are its own."""
-    members: dict[tuple[int, int], list[int]] = {}
-    for row, (length, seen) in enumerate(zip(layout.lengths, before, strict=True)):
-        if length:
-            past = min(slots, bucket(seen)) if seen else 0
-            members.setdefault((_places(length), past), []).append(row)
-    groups = []
-    for (places, past), numbers in members.items():
-        rows = torch.tensor(numbers, device=layout.device)
-        place = torch.arange(places, device=layout.device)
-        lengths = layout.lengths_tensor[rows]
-        padded = layout.starts[rows][:, None] + torch.minimum(place, lengths[:, None] - 1)
-        real = (place < lengths[:, None]).flatten().nonzero().squeeze(1)
-        seen_tokens = torch.tensor([before[row] for row in numbers], device=layout.device)
-        mask = _mask(place, seen_tokens, past, slots, window)
-        groups.append(
-            ChunkGroup(rows, places, past, padded.flatten(), padded.flatten()[real], real, mask)
-        )
-    return groups
-
-
-def _mask(place: Tensor, seen: Tensor, past: int, slots: int, window: int | None) -> Tensor | None:
-    """Which of ``past`` slots and of the chunk's own places each query of the chunk sees."""
-    places = len(place)
-    own = band(places, places if window is None else window, place.device)
-    if not past:
-        return None if window is None or window >= places else own[None, None]
-    held = positions_of(torch.arange(past, device=place.device), seen, slots)  # [b, P]
-    visible = (held >= 0)[:, None].expand(-1, places, -1)
-    if window is not None:
-        distance = (seen[:, None] + place)[:, :, None] - held[:, None]
-        visible = visible & (distance < window)
-    return torch.cat((visible, own.expand(len(seen), -1, -1)), dim=2)[:, None]
