@@ -119,5 +119,5 @@ class TrainingSession:
 
 def accumulate(loss: torch.Tensor) -> float:
     """Backward of one micro-batch's share of the loss; returns its value."""
-    loss.backward()  # type: ignore[no-untyped-call]
+    loss.backward()
     return float(loss.detach())
