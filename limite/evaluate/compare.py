@@ -53,7 +53,7 @@ def paired_difference(
         "method": "paired problem bootstrap, exact",
         "wording": said,
         "text": (
-            f"{points[0]:+.1f} points, {confidence:.0%} paired interval "
+            f"{points[0]:+.1f} points, {100 * confidence:g}% paired interval "
             f"[{points[1]:+.1f}, {points[2]:+.1f}]: {said} (single run; the interval {SCOPE})"
         ),
         "scope": SCOPE,

@@ -160,7 +160,7 @@ def summary(
     timeouts = grader["timeout"]
     return {
         "text": (
-            f"{share_text(correct, total)}, {confidence:.0%} interval "
+            f"{share_text(correct, total)}, {100 * confidence:g}% interval "
             f"[{100 * low / total:.1f}%, {100 * high / total:.1f}%]"
         ),
         "scope": SCOPE,
