@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import shutil
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -233,12 +235,18 @@ def execute(
                 )
                 run_stage(context)
     except KeyboardInterrupt:
+        run.log("stopped at once")
         raise RunStopped(
             f"stopped at once; what the last checkpoint holds is kept. "
             f"Go on with: limite resume {run.path}"
         ) from None
+    except LimiteError as error:
+        run.log(f"ended: {error}")
+        raise
     finally:
-        report = write_report(run.path)
+        # Also of a run that failed; but why it failed matters more than that it has no report.
+        with contextlib.suppress(LimiteError) if sys.exception() else contextlib.nullcontext():
+            report = write_report(run.path)
     return RunResult(
         path=run.path,
         report=report,

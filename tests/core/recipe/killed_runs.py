@@ -20,6 +20,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.optim.optimizer import (
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
 
 from limite.core.recipe.engine import go_on, start
 
@@ -45,8 +49,8 @@ def counted(function: Callable[..., Any]) -> Callable[..., Any]:
 def watch() -> None:
     for name in ("replace", "rename", "fsync", "open", "write"):
         setattr(os, name, counted(getattr(os, name)))
-    torch.optim.optimizer.register_optimizer_step_pre_hook(lambda *_: event())
-    torch.optim.optimizer.register_optimizer_step_post_hook(lambda *_: event())
+    register_optimizer_step_pre_hook(lambda *_: event())
+    register_optimizer_step_post_hook(lambda *_: event())
 
 
 def in_child(work: Callable[[], None], killed_at: int | None = None) -> tuple[bool, int]:
