@@ -140,6 +140,15 @@ def sync_directory(path: Path) -> None:
         os.close(file)
 
 
+def sync_file(path: Path) -> None:
+    """Makes the disk hold what a file has been given so far."""
+    file = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
 def write_atomic(path: str | Path, data: bytes | str | Iterable[bytes]) -> None:
     """Writes a whole file aside and renames it: readers see the old content or all of the new."""
     path = Path(path)

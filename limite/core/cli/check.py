@@ -59,12 +59,13 @@ def check(
     for number, page in enumerate(sound):
         if number:
             click.echo()
-        _show(page["recipe"], page["plan"])
+        show_plan(page["recipe"], page["plan"])
     if found:
         raise SettingsError(found)
 
 
-def _show(recipe: str, plan: dict[str, Any]) -> None:
+def show_plan(recipe: str, plan: dict[str, Any]) -> None:
+    """A table of what every stage does at most, and what that takes."""
     click.echo(f"{recipe}: sound; {plan['parameters']:,} parameters")
     show_table(
         ("STAGE", "TYPE", "STEPS", "UPDATES", "SAMPLED", "TRAINED", "OPERATIONS", "MEMORY"),

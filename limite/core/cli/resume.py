@@ -22,7 +22,7 @@ def resume(run: Path, as_json: bool) -> None:
     from limite.core.recipe.engine import go_on
 
     say = Say(quiet=as_json)
-    result = go_on(run, echo=say.line)
+    result = go_on(run, echo=say.line, live=say.live)
     if as_json:
         click.echo(json.dumps(result.plain(), indent=2, sort_keys=True))
     else:

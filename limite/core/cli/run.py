@@ -50,7 +50,16 @@ def run(
     from limite.core.recipe.engine import start
 
     say = Say(quiet=as_json)
-    result = start(recipe, overrides=overrides, out=out, name=name, only=only, echo=say.line)
+    result = start(
+        recipe,
+        overrides=overrides,
+        out=out,
+        name=name,
+        only=only,
+        echo=say.line,
+        show_plan=say.plan,
+        live=say.live,
+    )
     if as_json:
         click.echo(json.dumps(result.plain(), indent=2, sort_keys=True))
     else:

@@ -6,9 +6,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import attrs
-import click
+
+from limite.core.cli.check import show_plan
+from limite.core.cli.table import show_table
 
 if TYPE_CHECKING:
+    from limite.core.recipe.cost import Plan
     from limite.core.recipe.engine import RunResult
 
 
@@ -18,40 +21,37 @@ class Say:
 
     quiet: bool = False
 
+    @property
+    def live(self) -> bool:
+        """Whether somebody watches a terminal."""
+        return not self.quiet and sys.stdout.isatty()
+
     def line(self, text: str) -> None:
         if not self.quiet:
-            click.echo(text)
+            # Not click.echo: lines must pass through a progress bar that is being shown.
+            print(text, flush=True)
+
+    def plan(self, recipe: str, plan: Plan) -> None:
+        """What the run is going to do."""
+        if not self.quiet:
+            show_plan(recipe, plan.plain())
+            self.line("")
 
     def result(self, result: RunResult) -> None:
         """The stages, held-out accuracy with its interval, and where everything is."""
         self.line("")
-        if sys.stdout.isatty():
-            from rich.console import Console
-            from rich.table import Table
-
-            table = Table(box=None, pad_edge=False, header_style="bold")
+        if not self.quiet:
             head, *rows = stage_rows(result)
-            for column, name in enumerate(head):
-                table.add_column(name, justify="left" if column in (0, 1, 5) else "right")
-            for row in rows:
-                table.add_row(*row)
-            Console().print(table)
-        else:
-            for row in stage_rows(result):
-                cells = zip(row, WIDTHS, strict=True)
-                self.line("  ".join(cell.ljust(width) for cell, width in cells).rstrip())
+            show_table(head, rows)
         for text in claims(result):
             self.line(text)
         self.line(f"run     {result.path}")
         self.line(f"report  {result.report}")
 
 
-WIDTHS = (14, 6, 8, 10, 9, 0)
-
-
 def stage_rows(result: RunResult) -> list[tuple[str, ...]]:
     """One row a stage, the headings first."""
-    rows: list[tuple[str, ...]] = [("stage", "kind", "steps", "tokens", "time", "health")]
+    rows: list[tuple[str, ...]] = [("STAGE", "TYPE", "STEPS", "TOKENS", "TIME", "HEALTH")]
     for name, receipt in result.stages.items():
         rows.append(
             (

@@ -63,6 +63,7 @@ class StageContext:
     stop: StopRequest
     echo: Callable[[str], None]
     contract: Mapping[str, Any]
+    live: bool = False
 
     @property
     def stage(self) -> Stage:
@@ -111,6 +112,12 @@ class StageContext:
     def final_checkpoint(self, stage: str) -> Checkpoint:
         """The weights that the finished stage ``stage`` hands on, verified."""
         found = newest_checkpoint(self.run.stage(stage) / "checkpoints", echo=self.echo)
+        changed = self.run.stage_changes(stage)
+        if changed:
+            raise LimiteError(
+                f"stage {self.name!r} takes from {stage!r}, whose files are not what its receipt "
+                f"says: {', '.join(changed[:5])}"
+            )
         receipt = self.run.stage_receipt(stage)
         if found is None or receipt is None or found.step != receipt["steps"]:
             raise LimiteError(
@@ -185,7 +192,11 @@ class StageContext:
     def loggers(self, total_steps: int) -> Iterator[Log]:
         """One function that every logger of the recipe hears."""
         about = LoggerContext(
-            stage=self.name, directory=self.directory, total_steps=total_steps, echo=self.echo
+            stage=self.name,
+            directory=self.directory,
+            total_steps=total_steps,
+            echo=self.echo,
+            live=self.live,
         )
         running = [cast(Logger, logger).build(about) for logger in self.recipe.loggers]
 

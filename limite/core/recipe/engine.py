@@ -14,12 +14,13 @@ import attrs
 
 from limite.core.device import deterministic, threads_for
 from limite.core.discover import load_registry
-from limite.core.errors import LimiteError, did_you_mean
+from limite.core.errors import LimiteError, RunFailed, did_you_mean
 from limite.core.jsonl import read_json
 from limite.core.model.init import build_decoder, count_parameters
 from limite.core.receipts import differences, make_receipt
 from limite.core.recipe.check import check_file
 from limite.core.recipe.context import RunStopped, StageContext, earlier_training, model_of
+from limite.core.recipe.cost import Plan
 from limite.core.recipe.load import LoadedRecipe, load_recipe
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.report import write_report
@@ -58,6 +59,8 @@ def start(
     name: str | None = None,
     only: Sequence[str] = (),
     echo: Echo = print,
+    show_plan: Callable[[str, Plan], None] | None = None,
+    live: bool = False,
 ) -> RunResult:
     """Runs a recipe in a new folder under ``out``.
 
@@ -71,7 +74,7 @@ def start(
             f"{recipe} is the folder of a run; say which stages to run again with --only, "
             f"or go on with it: limite resume {recipe}"
         )
-    loaded, _ = check_file(recipe if earlier is None else recipe / RECIPE, overrides, registry)
+    loaded, plan = check_file(recipe if earlier is None else recipe / RECIPE, overrides, registry)
     chosen = chosen_stages(loaded.recipe, only)
     if earlier is not None:
         refuse_other_settings(loaded, earlier, chosen)
@@ -85,15 +88,17 @@ def start(
         source_text=loaded.source_text,
         source_suffix=loaded.path.suffix,
     )
+    if show_plan is not None:
+        show_plan(str(recipe), plan)
     with run.lock():
         if earlier is not None:
             take_over(
                 earlier, run, [stage for stage in loaded.recipe.stages if stage not in chosen]
             )
-        return execute(run, loaded, registry, chosen, echo)
+        return execute(run, loaded, registry, chosen, echo, live)
 
 
-def go_on(path: Path, *, echo: Echo = print) -> RunResult:
+def go_on(path: Path, *, echo: Echo = print, live: bool = False) -> RunResult:
     """Goes on with the run in ``path``; refuses when recipe or versions are not what they were."""
     registry = load_registry()
     run = RunDirectory.open(path)
@@ -108,7 +113,7 @@ def go_on(path: Path, *, echo: Echo = print) -> RunResult:
                 f"{path}: this run cannot go on as it was, because something differs "
                 "(then -> now):\n  " + "\n  ".join(changed)
             )
-        return execute(run, loaded, registry, chosen, echo)
+        return execute(run, loaded, registry, chosen, echo, live)
 
 
 def receipt_of(loaded: LoadedRecipe, registry: Registry, chosen: Sequence[str]) -> dict[str, Any]:
@@ -211,7 +216,12 @@ def take_over(earlier: RunDirectory, run: RunDirectory, stages: Sequence[str]) -
 
 
 def execute(
-    run: RunDirectory, loaded: LoadedRecipe, registry: Registry, chosen: Sequence[str], echo: Echo
+    run: RunDirectory,
+    loaded: LoadedRecipe,
+    registry: Registry,
+    chosen: Sequence[str],
+    echo: Echo,
+    live: bool,
 ) -> RunResult:
     """Runs the chosen stages that are not finished yet; the report is written in any case."""
 
@@ -232,6 +242,7 @@ def execute(
                     stop=stop,
                     echo=say,
                     contract={"recipe_sha256": receipt["recipe_sha256"], "stage": name},
+                    live=live,
                 )
                 run_stage(context)
     except KeyboardInterrupt:
@@ -270,13 +281,18 @@ def run_stage(context: StageContext) -> None:
         return
     context.run.start_stage(context.name)
     module, _, function = context.stage.runner.partition(":")
-    outcome = getattr(importlib.import_module(module), function)(context)
+    about = {"stage": context.name, "type": context.stage.kind}
+    try:
+        outcome = getattr(importlib.import_module(module), function)(context)
+    except RunStopped:
+        raise
+    except RunFailed as error:
+        context.run.fail_stage(context.name, {**about, "error": str(error)})
+        raise
     context.run.finish_stage(
         context.name,
         {
-            "stage": context.name,
-            "type": context.stage.kind,
-            "status": "finished",
+            **about,
             "health": context.health(),
             "start": context.origin(),
             **outcome,

@@ -37,6 +37,7 @@ from limite.core.jsonl import (
     read_jsonl,
     storage_error,
     sync_directory,
+    sync_file,
     write_atomic,
     write_json,
     write_jsonl,
@@ -172,7 +173,8 @@ class RunDirectory:
     def stage_receipt(self, name: str) -> dict[str, Any] | None:
         """The receipt of a finished stage; None while it is not finished."""
         place = self.stage(name) / RECEIPT
-        return _object(place) if place.exists() else None
+        receipt = _object(place) if place.exists() else None
+        return receipt if receipt is not None and receipt["status"] == "finished" else None
 
     def finish_stage(self, name: str, receipt: Mapping[str, Any]) -> None:
         """Marks a stage finished. The receipt is the last thing it writes, whole or not at all.
@@ -181,7 +183,11 @@ class RunDirectory:
         bound by its manifest, which binds the rest.
         """
         files = _hashes(self.start_stage(name))
-        write_json(self.stage(name) / RECEIPT, {**receipt, "files": files})
+        write_json(self.stage(name) / RECEIPT, {**receipt, "status": "finished", "files": files})
+
+    def fail_stage(self, name: str, receipt: Mapping[str, Any]) -> None:
+        """Leaves word of why a stage ended early; going on with the run replaces it."""
+        write_json(self.start_stage(name) / RECEIPT, {**receipt, "status": "failed"})
 
     def stage_changes(self, name: str) -> list[str]:
         """Files of a finished stage that are not what its receipt says, or that are gone."""
@@ -190,6 +196,12 @@ class RunDirectory:
         return sorted(
             file for file, digest in receipt.get("files", {}).items() if now.get(file) != digest
         )
+
+    def sync_logs(self, name: str) -> None:
+        """Makes the disk hold a stage's logs: a power cut takes nothing that a checkpoint has."""
+        for log in (METRICS, HEALTH):
+            if (self.stage(name) / log).exists():
+                sync_file(self.stage(name) / log)
 
     def truncate_after(self, name: str, step: int) -> int:
         """Makes a stage's logs end with ``step``, so that going on repeats nothing.

@@ -97,6 +97,7 @@ class TrainingSession:
     def save(self, stage_state: Mapping[str, Any]) -> None:
         """Writes a checkpoint of the finished step; older ones go only after it is verified."""
         self.clocks.time_s = self.time_s()
+        self.context.run.sync_logs(self.context.name)
         tensors, numbers = optimizer_payload(self.optimizer)
         model = {name: tensor.detach() for name, tensor in self.decoder.state_dict().items()}
         write_checkpoint(
