@@ -54,7 +54,7 @@ def paired_difference(
         "wording": said,
         "text": (
             f"{points[0]:+.1f} points, {100 * confidence:g}% paired interval "
-            f"[{points[1]:+.1f}, {points[2]:+.1f}]: {said} (single run; the interval {SCOPE})"
+            f"[{points[1]:+.1f}, {points[2]:+.1f}]: {said}"
         ),
         "scope": SCOPE,
         "training_runs": 1,

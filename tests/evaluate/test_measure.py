@@ -204,9 +204,9 @@ def test_paired_difference_of_the_worked_example():
     assert found["interval_count"] == [-22, -2]
     assert found["interval"] == [-22 / 120, -2 / 120]
     assert found["wording"] == "regressed"
-    assert found["text"].startswith("-9.2 points, 95% paired interval [-18.3, -1.7]: regressed")
-    assert SCOPE in found["text"]
-    assert "single run" in found["text"]
+    assert found["text"] == "-9.2 points, 95% paired interval [-18.3, -1.7]: regressed"
+    assert found["scope"] == SCOPE
+    assert found["training_runs"] == 1
     mirrored = compare(after, before)
     assert mirrored["wording"] == "improved"
     assert (mirrored["better_problems"], mirrored["worse_problems"]) == (8, 2)

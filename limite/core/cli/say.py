@@ -71,11 +71,16 @@ def count(value: Any) -> str:
 
 
 def claims(result: RunResult) -> list[str]:
-    """What the evaluations say, each with its interval."""
-    lines = []
+    """What the evaluations say, each with its interval, and once what the intervals cover."""
+    lines = [""] if result.results else []
+    scope = ""
     for name, found in result.results.items():
-        lines += ["", f"{name}: held-out accuracy {found['text']}"]
+        lines.append(f"{name}: held-out accuracy {found['text']}")
         against = found.get("against")
         if against:
             lines.append(f"{name} against {against['stage']}: {against['text']}")
-    return [*lines, ""] if lines else []
+            scope = str(against.get("scope", ""))
+    if scope:
+        # One training run says nothing of how runs differ.
+        lines.append(f"(single run; each interval {scope})")
+    return [*lines, ""]

@@ -29,9 +29,8 @@ class Console:
     )
     metrics: tuple[str, ...] = attrs.field(
         default=(
+            "loss",
             "accuracy/*",
-            "loss/*",
-            "reward/mean*",
             "contrast/share",
             "length/*tokens*",
             "entropy/*",

@@ -30,7 +30,7 @@ def test_built_in_loggers_keep_the_laws(law: Callable[[], None]) -> None:
     "broken",
     [
         pytest.param({"close": lambda self: self.closed.append(1) or 1 / (len(self.closed) - 2)}),
-        pytest.param({"log": lambda self, step, metrics: float(metrics["loss/mean"])}),
+        pytest.param({"log": lambda self, step, metrics: float(metrics["loss"])}),
         pytest.param({"log": lambda self, step, metrics: metrics.pop("time_s", None)}),
         pytest.param({"log": lambda self, step, metrics: (self.stage / "../x").write_text("")}),
     ],
@@ -59,7 +59,7 @@ def run_lines(component: Console, steps: int, total: int, **metrics: float) -> l
     )
     running = component.build(context)
     for step in range(1, steps + 1):
-        running.log(step, {"loss/mean": 1.5, "time_s": float(step), **metrics})
+        running.log(step, {"loss": 1.5, "time_s": float(step), **metrics})
     running.close()
     return lines
 
@@ -67,8 +67,8 @@ def run_lines(component: Console, steps: int, total: int, **metrics: float) -> l
 def test_a_long_stage_prints_few_plain_lines_with_its_first_and_last_step() -> None:
     lines = run_lines(Console(), 1000, 1000)
     assert 20 <= len(lines) <= 30
-    assert lines[0] == "sft     1/1000  loss/mean 1.500  1.0 s"
-    assert lines[-1] == "sft  1000/1000  loss/mean 1.500  1000.0 s"
+    assert lines[0] == "sft     1/1000  loss 1.500  1.0 s"
+    assert lines[-1] == "sft  1000/1000  loss 1.500  1000.0 s"
 
 
 def test_a_short_stage_prints_every_step() -> None:
@@ -89,7 +89,7 @@ def test_a_stage_that_is_silenced_prints_nothing(capfd: pytest.CaptureFixture[st
     )
     running = Console().build(context)
     for step in (1, 2, 3):
-        running.log(step, {"loss/mean": 1.0})
+        running.log(step, {"loss": 1.0})
     running.close()
     assert capfd.readouterr() == ("", "")
 
@@ -111,9 +111,9 @@ def test_on_a_terminal_one_line_moves_and_other_text_stands_above_it(
         stage="sft [x]", directory=Path("unused"), total_steps=40, echo=print, live=True
     )
     running = Console().build(context)
-    running.log(1, {"loss/mean": 2.0})
+    running.log(1, {"loss": 2.0})
     print("a warning")
-    running.log(40, {"loss/mean": 0.25})
+    running.log(40, {"loss": 0.25})
     running.close()
     running.close()
     out = terminal.getvalue()
@@ -121,7 +121,7 @@ def test_on_a_terminal_one_line_moves_and_other_text_stands_above_it(
     assert "sft [x]" in out
     assert "a warning\n" in out
     assert "40/40" in out.splitlines()[-1] + out.splitlines()[-2]
-    assert "loss/mean 0.250" in out
+    assert "loss 0.250" in out
 
 
 def test_metrics_are_one_object_a_step_with_the_clocks_first(tmp_path: Path) -> None:
@@ -139,6 +139,6 @@ def test_metrics_are_one_object_a_step_with_the_clocks_first(tmp_path: Path) -> 
 
 def test_a_metric_that_is_no_number_is_refused_by_name(tmp_path: Path) -> None:
     context = LoggerContext(stage="rl", directory=tmp_path, total_steps=2, echo=lambda line: None)
-    with pytest.raises(LimiteError, match=r"loss/mean: .*object is not JSON"):
-        JSONL().build(context).log(1, {"loss/mean": object()})  # type: ignore[dict-item]
+    with pytest.raises(LimiteError, match=r"loss: .*object is not JSON"):
+        JSONL().build(context).log(1, {"loss": object()})  # type: ignore[dict-item]
     assert not (tmp_path / "metrics.jsonl").exists()
