@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable
 from typing import Any
 
 import attrs
@@ -13,29 +14,38 @@ from limite.core.health.ratios import RatioHealth
 
 @attrs.frozen(kw_only=True)
 class GateVerdict:
-    """One gate. A figure that does not exist (no tokens, NaN) never passes."""
+    """One gate: a figure within ``low`` and ``high``, or strictly ``above`` and ``below``.
+
+    A figure that does not exist (no tokens, NaN) never passes.
+    """
 
     name: str
     figure: float | None
     low: float | None = None
     high: float | None = None
+    above: float | None = None
+    below: float | None = None
 
     @property
     def limit(self) -> str:
         """The limit in words: ``<= 0.05``, ``>= 0.95`` or ``0.5 .. 2.0``."""
-        if self.low is None:
-            return f"<= {self.high}"
-        return f">= {self.low}" if self.high is None else f"{self.low} .. {self.high}"
+        if self.low is not None and self.high is not None:
+            return f"{self.low} .. {self.high}"
+        limits = {">=": self.low, "<=": self.high, ">": self.above, "<": self.below}
+        return " and ".join(f"{sign} {at}" for sign, at in limits.items() if at is not None)
 
     @property
     def passed(self) -> bool:
-        if self.figure is None:
+        if self.figure is None or math.isnan(self.figure):
             return False
-        above = self.low is None or self.figure >= self.low
-        below = self.high is None or self.figure <= self.high
-        return above and below and self.figure == self.figure
+        return (
+            (self.low is None or self.figure >= self.low)
+            and (self.high is None or self.figure <= self.high)
+            and (self.above is None or self.figure > self.above)
+            and (self.below is None or self.figure < self.below)
+        )
 
-    def as_dict(self) -> Mapping[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         """Plain data for ``health.jsonl``."""
         return {
             "gate": self.name,

@@ -1,0 +1,125 @@
+"""What objectives do beyond the golden numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from limite.core.train.columns import token_batch, totals_of
+from limite.core.types import Loss
+from limite.plugins.conformance.strategies import COLUMNS, Tokens, cells, tokens
+from limite.plugins.objectives.dppo import DPPO, divergence
+from limite.plugins.objectives.dr_grpo import DrGRPO
+from limite.plugins.objectives.grpo import GRPO
+
+COLUMNS_READ = {name: COLUMNS[name] for name in ("logp", "behavior_logp", "advantage")}
+batches = tokens(COLUMNS_READ)
+telling = st.sampled_from((0.0, -1e-9, -1e-3, -0.2, -0.7, -1.4, -7.0, -30.0, -200.0))
+
+
+def evaluate(objective: Any, given: Tokens, logp: Tensor) -> Loss:
+    totals = totals_of(given.mask, response_tokens=6)
+    loss: Loss = objective(token_batch(given.mask, {**given.columns, "logp": logp}, totals))
+    return loss
+
+
+@given(given_tokens=batches)
+@pytest.mark.parametrize(
+    "objective",
+    [GRPO(), GRPO(aggregation="token-mean"), DrGRPO(), DPPO(), DPPO(divergence="binary-kl")],
+    ids=["grpo", "dapo", "dr-grpo", "dppo-tv", "dppo-kl"],
+)
+def test_on_policy_the_gradient_is_minus_the_weighted_advantage(
+    objective: Any, given_tokens: Tokens
+) -> None:
+    logp = given_tokens.columns["behavior_logp"].clone().requires_grad_()
+    torch.autograd.backward(evaluate(objective, given_tokens, logp).value)
+    weights = torch.zeros_like(logp).requires_grad_()
+    how = getattr(objective, "aggregation", "constant")
+    batch = token_batch(given_tokens.mask, {}, totals_of(given_tokens.mask, response_tokens=6))
+    torch.autograd.backward(batch.aggregate(weights, how))
+    assert logp.grad is not None
+    assert weights.grad is not None
+    expected = -given_tokens.columns["advantage"] * weights.grad
+    torch.testing.assert_close(logp.grad, expected, rtol=1e-12, atol=1e-15)
+
+
+smooth = st.sampled_from((-0.5, -0.55, -0.8, -1.3, -2.0))
+
+
+@given(logp=cells(2, 3, smooth), behavior=cells(2, 3, smooth), advantage=cells(2, 1, smooth))
+@pytest.mark.parametrize("objective", [GRPO(), GRPO(dual_clip=1.5), DrGRPO()])
+def test_gradients_match_finite_differences(
+    objective: Any, logp: Tensor, behavior: Tensor, advantage: Tensor
+) -> None:
+    # No ratio of these values is within 1e-4 of a kink at 0.8, 1, 1.2 or 1.5.
+    given_tokens = Tokens(
+        mask=torch.tensor([[1, 1, 0], [0, 1, 1]]).bool(),
+        columns={"behavior_logp": behavior, "advantage": (1.7 + advantage).expand(2, 3)},
+    )
+    leaf = logp.clone().requires_grad_()
+    torch.autograd.gradcheck(
+        lambda at: evaluate(objective, given_tokens, at).value, (leaf,), eps=1e-6, atol=1e-7
+    )
+
+
+@given(logp=cells(1, 6, telling), behavior=cells(1, 6, telling))
+def test_divergences_are_what_they_say(logp: Tensor, behavior: Tensor) -> None:
+    for dtype in (torch.float64, torch.float32):
+        policy, sampled = logp.to(dtype), behavior.to(dtype)
+        distance = divergence(policy, sampled, "binary-tv")
+        torch.testing.assert_close(distance, (policy.exp() - sampled.exp()).abs())
+        relative = divergence(policy, sampled, "binary-kl")
+        assert not relative.isnan().any()
+        assert bool((relative >= -1e-6).all())
+        # Pinsker: KL >= 2 TV^2, and infinite exactly where the policy is sure and behaviour not.
+        assert bool((relative >= 2 * distance.square() - 1e-5).all())
+        assert torch.equal(relative.isinf(), (policy == 0) & (sampled < 0))
+
+
+@given(given_tokens=batches, small=st.floats(0.01, 0.5), larger=st.floats(1.0, 3.0))
+def test_the_masked_set_shrinks_as_thresholds_grow(
+    given_tokens: Tokens, small: float, larger: float
+) -> None:
+    columns = [given_tokens.columns[name] for name in ("logp", "behavior_logp", "advantage")]
+    for kind in ("binary-tv", "binary-kl"):
+        tight = DPPO(divergence=kind, delta=small).keep(*columns)
+        loose = DPPO(divergence=kind, delta=small * larger).keep(*columns)
+        assert bool((loose | ~tight).all())
+
+
+def test_a_rare_token_is_kept_where_clipping_drops_it() -> None:
+    """The published example: 0.001 to 0.004 is a ratio of 4 and a distance of 0.003."""
+    probabilities = torch.tensor([[0.004, 0.80]]).double()
+    behavior = torch.tensor([[0.001, 0.99]]).double().log()
+    given_tokens = Tokens(
+        mask=torch.ones(1, 2).bool(),
+        columns={"behavior_logp": behavior, "advantage": torch.tensor([[1.0, -1.0]]).double()},
+    )
+    moved = {}
+    for name, objective in (("dppo", DPPO()), ("clip", DrGRPO())):
+        logp = probabilities.log().requires_grad_()
+        torch.autograd.backward(evaluate(objective, given_tokens, logp).value)
+        assert logp.grad is not None
+        moved[name] = [bool(value) for value in logp.grad[0] != 0]
+    assert moved == {"dppo": [True, False], "clip": [False, True]}
+
+
+def test_every_setting_out_of_range_is_refused() -> None:
+    for kind, settings in (
+        (GRPO, {"eps_low": 1.0}),
+        (GRPO, {"eps_high": 0.0}),
+        (GRPO, {"dual_clip": 1.0}),
+        (GRPO, {"aggregation": "mean"}),
+        (DrGRPO, {"constant_tokens": 0}),
+        (DPPO, {"delta": 0.0}),
+        (DPPO, {"divergence": "full-tv"}),
+        (DPPO, {"ratio_cap": 0.0}),
+    ):
+        with pytest.raises(ValueError, match=next(iter(settings))):
+            kind(**settings)
