@@ -31,37 +31,41 @@ class Cache:
         self.layers = list(layers)
         self.capacity = capacity  # tokens
         self.weights = weights
-        self._host_lengths = list(lengths)
         self._device = device
-        self.lengths = torch.tensor(self._host_lengths, device=device)  # [R] tokens
+        self._set(lengths)
+
+    def _set(self, lengths: Sequence[int]) -> None:
+        self._noted = tuple(lengths)
+        self._longest = max(lengths, default=0)
+        self._steps = 0  # tokens that every row has taken since
+        self.lengths = torch.tensor(self._noted, dtype=torch.int64, device=self._device)  # [R]
 
     @property
     def rows(self) -> int:
-        return len(self._host_lengths)
+        return len(self._noted)
 
     @property
     def longest(self) -> int:
-        return max(self._host_lengths, default=0)
+        return self._longest + self._steps
 
     @property
     def seen(self) -> tuple[int, ...]:
         """``lengths`` on the host."""
-        return tuple(self._host_lengths)
+        return tuple(length + self._steps for length in self._noted)
 
     def grow(self, added: Sequence[int] | None = None) -> None:
         """Notes that every row has ``added`` more tokens: one each, if not said."""
         if added is None:
-            self._host_lengths = [length + 1 for length in self._host_lengths]
+            self._steps += 1
             self.lengths = self.lengths + 1
-            return
-        self._host_lengths = [a + b for a, b in zip(self._host_lengths, added, strict=True)]
-        self.lengths = torch.tensor(self._host_lengths, device=self._device)
+        else:
+            self._set([a + b for a, b in zip(self.seen, added, strict=True)])
 
     def require_room(self, added: Sequence[int] | None = None) -> None:
         after = self.longest + 1
         if added is not None:
             assert len(added) == self.rows, f"{len(added)} rows for a cache of {self.rows}"
-            after = max(map(sum, zip(self._host_lengths, added, strict=True)))
+            after = max(map(sum, zip(self.seen, added, strict=True)))
         assert after <= self.capacity, f"the cache holds {self.capacity} tokens a row, not {after}"
 
     @torch.no_grad()
@@ -71,10 +75,11 @@ class Cache:
         Serves for dropping finished rows, and for repeating a prompt's row once per response.
         """
         picked = row_indexes.tolist() if isinstance(row_indexes, Tensor) else list(row_indexes)
-        index = torch.tensor(picked, device=self._device)
+        index = torch.tensor(picked, dtype=torch.int64, device=self._device)
+        seen = self.seen
         return Cache(
             [layer.select(index) for layer in self.layers],
-            [self._host_lengths[row] for row in picked],
+            [seen[row] for row in picked],
             self.capacity,
             self.weights,
             self._device,
@@ -85,9 +90,10 @@ class Cache:
         """Gives ``rows`` over to the rows of ``source``, one for one."""
         taken = rows.tolist() if isinstance(rows, Tensor) else list(rows)
         assert len(taken) == source.rows, f"{len(taken)} rows for {source.rows}"
-        index = torch.tensor(taken, device=self._device)
+        index = torch.tensor(taken, dtype=torch.int64, device=self._device)
         for layer, other in zip(self.layers, source.layers, strict=True):
             layer.replace(index, other)
+        lengths = list(self.seen)
         for row, length in zip(taken, source.seen, strict=True):
-            self._host_lengths[row] = length
-        self.lengths = torch.tensor(self._host_lengths, device=self._device)
+            lengths[row] = length
+        self._set(lengths)

@@ -28,7 +28,8 @@ def inverse_rms(values: Tensor) -> Tensor:
 @functools.cache
 def _epsilon(dtype: torch.dtype, device: torch.device) -> Tensor:
     """As a tensor: a Python number would be made into one at every call."""
-    return torch.tensor(EPSILON, dtype=dtype, device=device)
+    with torch.inference_mode(False):  # it outlives the caller's mode
+        return torch.tensor(EPSILON, dtype=dtype, device=device)
 
 
 def rms_norm_backward(gradient: Tensor, values: Tensor, inverse: Tensor) -> Tensor:

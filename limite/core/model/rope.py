@@ -17,6 +17,17 @@ def frequencies(pairs: int, base: float) -> Tensor:
     return torch.tensor(1.0 / base, device="cpu") ** torch.linspace(0, 1, pairs, device="cpu")
 
 
+def _table(head_width: int, pairs: int, base: float, context: int) -> Tensor:
+    """``[context, D/2, 2]``: cos and minus sin of every position's turns."""
+    # The angle is the float32 product: a more exact one rounds to other table entries.
+    angle = torch.arange(context, device="cpu").float()[:, None] * frequencies(pairs, base)
+    table = torch.zeros(context, head_width // 2, 2, device="cpu")
+    table[..., 0] = 1.0
+    table[:, :pairs, 0] = angle.cos().bfloat16().float()
+    table[:, :pairs, 1] = -angle.sin().bfloat16().float()
+    return table
+
+
 @attrs.frozen(eq=False)
 class Phase:
     """The turns of ``N`` tokens, repeated for each head: unit complex numbers, one per pair.
@@ -39,14 +50,12 @@ class Rotary(nn.Module):
 
     def __init__(self, *, head_width: int, pairs: int, base: float, context: int) -> None:
         super().__init__()
-        # The angle is the float32 product: a more exact one rounds to other table entries.
-        angle = torch.arange(context, device="cpu").float()[:, None] * frequencies(pairs, base)
-        table = torch.zeros(context, head_width // 2, 2, device="cpu")
-        table[..., 0] = 1.0
-        table[:, :pairs, 0] = angle.cos().bfloat16().float()
-        table[:, :pairs, 1] = -angle.sin().bfloat16().float()
         device = torch.empty(0).device  # the one that torch.device(...) chose around this call
-        self.register_buffer("table", table.to(device), persistent=False)  # [context, D/2, 2]
+        if device.type == "meta":
+            table = torch.empty(context, head_width // 2, 2)
+        else:
+            table = _table(head_width, pairs, base, context).to(device)
+        self.register_buffer("table", table, persistent=False)  # [context, D/2, 2]
 
     def phase(self, positions: Tensor, heads: int, dtype: torch.dtype) -> Phase:
         """The turns at ``positions [N]`` for ``heads`` heads side by side."""

@@ -135,6 +135,13 @@ class ModelSpec:
         if wrong:
             raise ValueError("\n".join(wrong))
 
+    @classmethod
+    def preset(cls, name: str) -> ModelSpec:
+        """A model by name, such as ``"limite-tiny"``."""
+        from limite.core.model.presets import preset
+
+        return preset(name)
+
     def _contradictions(self) -> list[str]:
         """What is wrong between fields, in sentences."""
         wrong = []

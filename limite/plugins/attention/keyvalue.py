@@ -119,16 +119,14 @@ def attend_step(
     all_keys.scatter_(2, column, keys.reshape(count, width, 1))
     all_values.view(-1, width).index_copy_(0, place, values.reshape(count, width))
     grouped = queries.reshape(count, heads // kv_heads, width)
-    if slots <= TILE:
+    if slots < TILE:  # a ring, always this size
         scores = torch.add(bias, grouped.bmm(all_keys), alpha=scale)  # [R * K, G, slots]
-        out = scores.softmax(-1).bmm(all_values)
-    else:
-        live = [(a, b) for a, b in tiles(slots) if a <= moment.longest]
-        scores_of = [
-            torch.add(bias[..., a:b], grouped.bmm(all_keys[..., a:b]), alpha=scale) for a, b in live
-        ]
-        out = _tiled(scores_of, [all_values[:, a:b] for a, b in live])
-    return out.view(rows, heads, width)
+        return scores.softmax(-1).bmm(all_values).view(rows, heads, width)
+    live = [stretch for stretch in tiles(slots) if stretch[0] <= moment.longest]
+    parts = [
+        torch.add(bias[..., a:b], grouped.bmm(all_keys[..., a:b]), alpha=scale) for a, b in live
+    ]
+    return _tiled(parts, [all_values[:, a:b] for a, b in live]).view(rows, heads, width)
 
 
 def _tiled(scores: list[Tensor], values: list[Tensor]) -> Tensor:
