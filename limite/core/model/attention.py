@@ -46,6 +46,9 @@ class AttentionMixer(nn.Module):
     rotary: bool = False
     """Whether the block turns queries and keys by their positions."""
 
+    window: int | None = None
+    """How many tokens one sees, itself included; None: all before it."""
+
     def forward(
         self, queries: Tensor, keys: Tensor, values: Tensor, inputs: Tensor, layout: Layout
     ) -> Tensor:

@@ -20,6 +20,7 @@ from limite.core.errors import LimiteError, did_you_mean
 
 if TYPE_CHECKING:
     from limite.plugins.conformance.advantage import advantage_laws as advantage_laws
+    from limite.plugins.conformance.attention import attention_laws as attention_laws
     from limite.plugins.conformance.lr_schedule import lr_schedule_laws as lr_schedule_laws
     from limite.plugins.conformance.objective import objective_laws as objective_laws
     from limite.plugins.conformance.optimizer import optimizer_laws as optimizer_laws
