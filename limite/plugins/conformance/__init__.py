@@ -12,38 +12,35 @@ broken; a whole test file is::
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from limite.core.errors import LimiteError, did_you_mean
+from limite.core.kinds import KINDS
 
 if TYPE_CHECKING:
     from limite.plugins.conformance.advantage import advantage_laws as advantage_laws
     from limite.plugins.conformance.attention import attention_laws as attention_laws
+    from limite.plugins.conformance.curriculum import curriculum_laws as curriculum_laws
+    from limite.plugins.conformance.generator import generator_laws as generator_laws
+    from limite.plugins.conformance.logger import logger_laws as logger_laws
     from limite.plugins.conformance.lr_schedule import lr_schedule_laws as lr_schedule_laws
     from limite.plugins.conformance.objective import objective_laws as objective_laws
     from limite.plugins.conformance.optimizer import optimizer_laws as optimizer_laws
-
-LAWFUL_KINDS = (
-    "objective",
-    "advantage",
-    "reward",
-    "verifier",
-    "generator",
-    "attention",
-    "lr_schedule",
-    "curriculum",
-    "rollout_schedule",
-    "optimizer",
-    "logger",
-)
+    from limite.plugins.conformance.reward import reward_laws as reward_laws
+    from limite.plugins.conformance.rollout_schedule import (
+        rollout_schedule_laws as rollout_schedule_laws,
+    )
+    from limite.plugins.conformance.verifier import verifier_laws as verifier_laws
 
 
 def laws_for(kind: str, component: Any) -> Mapping[str, Callable[[], None]]:
     """The laws of ``kind``, by name, for a component or for a class with its default settings."""
-    if kind not in LAWFUL_KINDS:
-        raise LimiteError(f"unknown kind {kind!r}{did_you_mean(kind, LAWFUL_KINDS)}")
+    if kind not in KINDS:
+        raise LimiteError(f"unknown kind {kind!r}{did_you_mean(kind, KINDS)}")
     laws = _laws_of(kind)
     if isinstance(component, type):
         try:
@@ -52,8 +49,30 @@ def laws_for(kind: str, component: Any) -> Mapping[str, Callable[[], None]]:
             raise LimiteError(
                 f"the laws of {component.__qualname__} need its settings: {error}"
             ) from error
-    found: Mapping[str, Callable[[], None]] = laws(component)
-    return found
+    with _quiet():
+        found: Mapping[str, Callable[[], None]] = laws(component)
+    return {name: functools.partial(_run_quietly, law) for name, law in found.items()}
+
+
+def _run_quietly(law: Callable[[], None]) -> None:
+    with _quiet():
+        law()
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Hypothesis without deadline, database or chance: a verdict is about the component alone."""
+    from hypothesis import settings
+
+    before = settings.get_current_profile_name()
+    settings.register_profile(
+        "limite-laws", settings(), deadline=None, database=None, derandomize=True
+    )
+    settings.load_profile("limite-laws")
+    try:
+        yield
+    finally:
+        settings.load_profile(before)
 
 
 def _laws_of(kind: str) -> Callable[..., Any]:
@@ -64,6 +83,6 @@ def _laws_of(kind: str) -> Callable[..., Any]:
 
 def __getattr__(name: str) -> Any:
     kind = name.removesuffix("_laws")
-    if name.endswith("_laws") and kind in LAWFUL_KINDS:
+    if name.endswith("_laws") and kind in KINDS:
         return _laws_of(kind)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

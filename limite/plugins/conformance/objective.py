@@ -21,6 +21,7 @@ from limite.plugins.conformance.strategies import (
     Tokens,
     cells,
     drawn,
+    extreme_nats,
     known_columns,
     poison,
     tokens,
@@ -28,6 +29,7 @@ from limite.plugins.conformance.strategies import (
 
 LONGEST = 8  # tokens; the longest response of the stage the laws pretend to be
 DIFFERENTIABLE = ("logp", "entropy")
+LOGPS = ("logp", "behavior_logp", "reference_logp")
 # Sums in another order differ by rounding; a component may compute in float32.
 RELATIVE = 1e-5
 
@@ -174,10 +176,16 @@ def row_order_and_padding_change_nothing(component: Objective, columns: Columns)
 
 
 def the_loss_is_finite_at_extreme_ratios(component: Objective, columns: Columns) -> None:
-    @drawn(given=tokens(columns))
+    extremes = {
+        name: (lambda rows, width: cells(rows, width, extreme_nats)) if name in LOGPS else column
+        for name, column in columns.items()
+    }
+
+    @drawn(given=tokens(extremes))
     def check(given: Tokens) -> None:
+        everything = attrs.evolve(given, mask=torch.ones_like(given.mask))
         try:
-            outcome = evaluate(component, given.cast(torch.float32))
+            outcome = evaluate(component, everything.cast(torch.float32))
         except FloatingPointError:
             return  # refusing out loud is as good
         message = "is not finite in float32: clamp log-ratios before exp"

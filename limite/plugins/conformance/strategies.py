@@ -21,6 +21,7 @@ REWARDS = (0.0, 1.0, 0.5, -1.0, 0.3, 0.1 + 0.2, 1.0 + 1e-5, 1e6)
 POISON = (float("nan"), float("inf"), float("-inf"), 1e30, -1e30, 7.0, -3.0)
 
 nats = st.sampled_from(NATS)
+extreme_nats = st.sampled_from((-200.0, 0.0, -88.0, -1e-7, -1000.0))
 rewards = st.sampled_from(REWARDS)
 poison = st.sampled_from(POISON)
 
@@ -130,7 +131,7 @@ def known_columns(names: Sequence[str], extra: Mapping[str, Column]) -> Mapping[
 def tokens(draw: st.DrawFn, columns: Mapping[str, Column]) -> Tokens:
     """Up to four rows of up to four tokens, active ones anywhere, some rows without any."""
     rows, width = draw(st.integers(1, 4)), draw(st.integers(1, 4))
-    mask = draw(cells(rows, width, st.sampled_from((1.0, 0.0)))).bool()
+    mask = draw(cells(rows, width, st.sampled_from((1.0, 0.0, 1.0)))).bool()
     return Tokens(
         mask=mask,
         columns={name: draw(column(rows, width)) for name, column in columns.items()},
