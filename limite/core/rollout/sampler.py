@@ -7,8 +7,9 @@ when rows are removed. Three things make it so.
 * One uniform per row and position inverts the running sum of the row's own probabilities.
 * Attention sums what a row sees in an order that follows from the row's own length; a law that
   every attention is held to.
-* A batch never has fewer than ``LEAST_ROWS`` rows (copies fill it up), because below that matrix
-  products use kernels that round differently.
+* Rows, and tokens of prompts, always come in whole multiples of ``ROWS`` (copies fill them up).
+  Vectorised operators treat the last few elements of a tensor by other code than the rest, and
+  matrix products of fewer than 16 rows use other kernels: both round differently.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from limite.core.rollout.uniforms import row_keys, uniforms
 from limite.core.tokenizer import CharacterTokenizer
 from limite.core.types import Response
 
-LEAST_ROWS = 8
+ROWS = 32
 UNIFORM_BLOCK = 64  # positions drawn ahead
 
 
@@ -140,7 +141,7 @@ class _Wave:
 
     def _keep(self, columns: NDArray[np.int64]) -> NDArray[np.int64]:
         """Keeps these columns, filled up with copies of the first; which ones in the end."""
-        copies = np.repeat(columns[:1], max(0, LEAST_ROWS - len(columns)))
+        copies = np.repeat(columns[:1], -len(columns) % ROWS)
         kept = np.concatenate([columns, copies])
         self.owners, self.keys = self.owners[kept], self.keys[kept]
         self.owners[len(columns) :] = -1
@@ -167,7 +168,8 @@ class _Wave:
         for prompt in prompts:
             places.setdefault(prompt, len(places))
         distinct = list(places)
-        distinct += distinct[:1] * (LEAST_ROWS - len(distinct))
+        while spare := -sum(map(len, distinct)) % ROWS:
+            distinct.append((self.sampler.tokenizer.pad_id,) * min(spare, self.capacity))
         device, decoder = self.sampler.device, self.sampler.decoder
         layout = Layout.from_lengths([len(prompt) for prompt in distinct], device)
         tokens = torch.tensor([token for prompt in distinct for token in prompt], device=device)
@@ -203,8 +205,7 @@ class _Wave:
             self.hidden = self.sampler.decoder.step(token, self.cache)  # [R, width]
 
     def _worth_removing(self, finished: int) -> bool:
-        smaller = max(LEAST_ROWS, self.rows - finished) < self.rows
-        if smaller and finished >= self.sampler.compact_at * self.rows:
+        if finished >= max(ROWS, self.sampler.compact_at * self.rows):
             return True
         # A finished row must not step over the end of its cache.
         return finished > 0 and int(self.prompts.max()) + self.position > self.capacity

@@ -33,8 +33,8 @@ class FakeCache:
 class FakeDecoder:
     """Folds tokens into a state. Where a real one might round differently it changes a lot.
 
-    Results depend on whether there are at least eight rows: a sampler that lets this follow from
-    the company a row keeps is found out.
+    Results depend on whether rows, and tokens of prompts, come in multiples of 32: a sampler that
+    lets this follow from the company a row keeps is found out.
     """
 
     vocabulary: int
@@ -56,14 +56,14 @@ class FakeDecoder:
             torch.zeros(rows, STATE), torch.zeros(rows, dtype=torch.int64), capacity_tokens
         )
 
-    def _mood(self, rows: int, cache: FakeCache) -> float:
+    def _mood(self, count: int, cache: FakeCache) -> float:
         assert int(cache.lengths.max()) <= cache.capacity
-        return float(rows < 8)
+        return float(count % 32 > 0)
 
     def extend(self, tokens: Tensor, layout: Layout, cache: FakeCache) -> Tensor:
         self.prefilled.append(layout.rows)
         cache.lengths += layout.lengths_tensor
-        mood = self._mood(layout.rows, cache)
+        mood = self._mood(len(tokens), cache)
         hidden = []
         for row, part in enumerate(tokens.split(list(layout.lengths))):
             for token in part:
