@@ -5,8 +5,9 @@ its (seed, problem, sample index), bit for bit: not on the slot it sits in, the 
 when rows are removed. Three things make it so.
 
 * One uniform per row and position inverts the running sum of the row's own probabilities.
-* Attention sums what a row sees in an order that follows from the row's own length; a law that
-  every attention is held to.
+* Attention sums what a row sees in an order that follows from the row's own length and the
+  capacity of the cache; and the capacity follows from the row's own prompt and budget, because
+  requests of different capacity are sampled in different waves.
 * Rows, and tokens of prompts, always come in whole multiples of ``ROWS`` (copies fill them up).
   Vectorised operators treat the last few elements of a tensor by other code than the rest, and
   matrix products of fewer than 16 rows use other kernels: both round differently.
@@ -25,12 +26,14 @@ from torch import Tensor
 from limite.core.errors import LimiteError, RunFailed
 from limite.core.kinds import Request
 from limite.core.model.layout import Layout
+from limite.core.model.spec import ModelSpec
 from limite.core.rollout.budget import check_response
 from limite.core.rollout.uniforms import row_keys, uniforms
 from limite.core.tokenizer import CharacterTokenizer
 from limite.core.types import Response
 
 ROWS = 32
+CAPACITY = 64  # tokens, the least
 UNIFORM_BLOCK = 64  # positions drawn ahead
 
 
@@ -44,6 +47,9 @@ class Cache(Protocol):
 
 class StepDecoder(Protocol):
     """What the sampler asks of a model; ``limite.core.model.decoder`` says what it means."""
+
+    @property
+    def spec(self) -> ModelSpec: ...
 
     def new_cache(self, rows: int, capacity_tokens: int) -> Any: ...
 
@@ -97,11 +103,22 @@ class Sampler:
         self, requests: Sequence[Request], policy_version: int
     ) -> Iterator[tuple[int, Response]]:
         """A response for each request, with the request's index, in order of completion."""
-        for first in range(0, len(requests), self.slots):
-            indexes = range(first, min(first + self.slots, len(requests)))
-            wave = _Wave(self, {index: requests[index] for index in indexes}, policy_version)
-            while wave.rows:
-                yield from wave.advance()
+        context = self.decoder.spec.context
+        by_capacity: dict[int, list[int]] = {}
+        for index, request in enumerate(requests):
+            by_capacity.setdefault(capacity_tokens(request, context), []).append(index)
+        for capacity, indexes in by_capacity.items():
+            for first in range(0, len(indexes), self.slots):
+                chosen = {index: requests[index] for index in indexes[first : first + self.slots]}
+                wave = _Wave(self, chosen, capacity, policy_version)
+                while wave.rows:
+                    yield from wave.advance()
+
+
+def capacity_tokens(request: Request, context: int) -> int:
+    """The cache a request gets: 64, 128, 256, ... tokens, but no more than the context."""
+    needed = len(request.prompt_ids) + request.budget_tokens
+    return min(max(CAPACITY, 1 << (needed - 1).bit_length()), max(context, needed))
 
 
 class _Wave:
@@ -111,9 +128,12 @@ class _Wave:
     """
 
     @torch.inference_mode()
-    def __init__(self, sampler: Sampler, requests: dict[int, Request], policy_version: int) -> None:
+    def __init__(
+        self, sampler: Sampler, requests: dict[int, Request], capacity: int, policy_version: int
+    ) -> None:
         self.sampler = sampler
         self.requests = requests
+        self.capacity = capacity  # tokens
         self.policy_version = policy_version
         self.position = 0
         chosen = list(requests.values())
@@ -126,7 +146,6 @@ class _Wave:
         self.owners = np.array(list(requests))  # [R] the request of each column, or -1
         self.budgets = np.array([request.budget_tokens for request in chosen])  # [R] tokens
         self.prompts = np.array([len(request.prompt_ids) for request in chosen])  # [R] tokens
-        self.capacity = int((self.prompts + self.budgets).max())  # tokens
         shape = (int(self.budgets.max()), len(chosen))
         self.tokens = torch.zeros(shape, dtype=torch.int64, device=sampler.device)  # [T, R]
         self.logprobs = torch.zeros(shape, device=sampler.device)  # [T, R] nats

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
 
 import attrs
 import pytest
@@ -33,12 +35,12 @@ class FakeCache:
 class FakeDecoder:
     """Folds tokens into a state. Where a real one might round differently it changes a lot.
 
-    Results depend on whether rows, and tokens of prompts, come in multiples of 32: a sampler that
-    lets this follow from the company a row keeps is found out.
+    Results depend on the capacity, and on whether rows, and tokens of prompts, come in multiples of
+    32: a sampler that lets these follow from the company a row keeps is found out.
     """
 
     vocabulary: int
-    context: int = 83
+    spec: Any = attrs.field(factory=lambda: SimpleNamespace(context=83))
     steps: list[int] = attrs.field(factory=list)
     prefilled: list[int] = attrs.field(factory=list)
     table: Tensor = attrs.field(init=False)  # [V, S]
@@ -51,14 +53,14 @@ class FakeDecoder:
         self.bias[2] = 0.7  # so that responses end after a few tokens
 
     def new_cache(self, rows: int, capacity_tokens: int) -> FakeCache:
-        assert capacity_tokens <= self.context
+        assert capacity_tokens <= self.spec.context
         return FakeCache(
             torch.zeros(rows, STATE), torch.zeros(rows, dtype=torch.int64), capacity_tokens
         )
 
     def _mood(self, count: int, cache: FakeCache) -> float:
         assert int(cache.lengths.max()) <= cache.capacity
-        return float(count % 32 > 0)
+        return float(count % 32 > 0) + 0.01 * (cache.capacity - 64)
 
     def extend(self, tokens: Tensor, layout: Layout, cache: FakeCache) -> Tensor:
         self.prefilled.append(layout.rows)

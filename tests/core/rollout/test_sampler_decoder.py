@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from limite.core.kinds import Request
@@ -58,7 +58,8 @@ def sample(asked: Sequence[Request], **options: Any) -> list[Response]:
     return [got[index] for index in range(len(asked))]
 
 
-@settings(max_examples=15)
+# Shrinking would take minutes; the drawn lengths and budgets say enough.
+@settings(max_examples=10, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(data=st.data())
 def test_bits_owe_nothing_to_company(data: st.DataObject) -> None:
     prompts = data.draw(st.lists(st.integers(3, 90), min_size=1, max_size=8, unique=True))
@@ -76,9 +77,9 @@ def test_bits_owe_nothing_to_company(data: st.DataObject) -> None:
 
 
 def test_one_alone_equals_one_among_hundreds() -> None:
-    asked = requests(16, range(4, 60, 3), [40] * 19)
+    asked = requests(8, range(4, 60, 3), [30] * 19)
     expected = sample(asked)
-    for index in (0, 100, 303):
+    for index in (0, 100, 151):
         assert sample([asked[index]]) == [expected[index]]
     assert sample(asked, slots=30, compact_at=0.0) == expected
 
