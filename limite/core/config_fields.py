@@ -141,7 +141,7 @@ def contradictions(cls: type, values: Mapping[str, Any]) -> list[Fault]:
     check = getattr(cls, "__attrs_post_init__", None)
     if check is None:
         return []
-    stand_in = object.__new__(cls)
+    stand_in: Any = object.__new__(cls)
     unread = set()
     for field in attrs.fields(cls):
         if field.name in values:

@@ -312,7 +312,7 @@ def test_contradictions_point_at_their_fields(registry: Registry) -> None:
     assert told({"heads": 3, "kv_heads": 2}, registry, Heads) == both
     told_beside = told({"heads": 3, "kv_heads": 2, "hades": 1}, registry, Heads)
     assert told_beside == ["hades: unknown key; did you mean 'heads'?", *both]
-    assert told({"heads": 3, "kv_heads": "x"}, registry, Heads) == [
+    assert told({"heads": 3, "kv_heads": "x", "width": 9}, registry, Heads) == [
         "kv_heads: expected int, got str 'x'"
     ]
     assert told({"width": 101}, registry, Heads) == ["too large for anyone"]

@@ -1,7 +1,7 @@
 """A look at the problems of a stage before it runs: do they exist, can they be written, fit?
 
-A few hundred problems are drawn, so a text longer than all of these may still come up in the run,
-which then says so itself.
+As many problems are drawn as a stage wants distinct ones, within reason. They are not those of the
+run, where a text longer than all of these may still come up; the run then says so itself.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from limite.core.rollout.budget import completion_budget
 from limite.core.seeds import Seeds
 from limite.core.types import Problem
 
-LOOKED_AT = 400
+DRAWN = 400
+DISTINCT = 10_000
 
 
 @attrs.frozen(kw_only=True)
@@ -69,7 +70,7 @@ def problem_faults(
         return
     problems: list[Problem] = []
     try:
-        problems += drawn(attrs.evolve(mix, sources=sources), stage, registry, recipe.seed)
+        problems += drawn(attrs.evolve(mix, sources=sources), stage, registry)
     except LimiteError as error:
         yield Fault(("problems",), str(error))
         return
@@ -88,15 +89,15 @@ def problem_faults(
     yield from text_faults(recipe, stage, texts[name])
 
 
-def drawn(mix: Mix, stage: Stage, registry: Registry, seed: int) -> list[Problem]:
-    """A few hundred problems of a mixture, from the side of the split the stage draws from."""
-    source = ProblemSource(mix, registry, Seeds(seed).child("check"), isinstance(stage, Eval))
+def drawn(mix: Mix, stage: Stage, registry: Registry) -> list[Problem]:
+    """Problems of a mixture, from the side of the split that the stage draws from."""
+    source = ProblemSource(mix, registry, Seeds(0).child("check"), isinstance(stage, Eval))
     if isinstance(stage, RL):  # which may draw a problem again, and needs no number of them
-        each = max(1, LOOKED_AT // len(source.arms))
+        each = max(1, DRAWN // len(source.arms))
         arms = range(len(source.arms))
         return [source.draw(arm, place) for arm in arms for place in range(each)]
     wanted = stage.documents if isinstance(stage, SFT) else cast(Eval, stage).count
-    return source.distinct(min(wanted, LOOKED_AT))
+    return source.distinct(min(wanted, DISTINCT))
 
 
 def _lengths(recipe: Recipe, problems: Sequence[Problem], styles: Sequence[str]) -> Texts:

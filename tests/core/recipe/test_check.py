@@ -1,0 +1,300 @@
+"""What is found before anything runs: columns, shapes, stages that do not fit, and the cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import attrs
+import pytest
+import torch
+
+from limite.core.config import structure
+from limite.core.discover import load_registry
+from limite.core.errors import LimiteError, SettingsError
+from limite.core.hookspecs import Registration
+from limite.core.recipe.check import check_file, check_recipe, look_over
+from limite.core.recipe.load import load_recipe
+from limite.core.recipe.recipe import Recipe
+from limite.core.registry import Registry
+
+BASE = """\
+name = "a"
+[model]
+width = 16
+layers = 2
+head_width = 8
+mlp_width = 24
+context = 96
+[stages.sft]
+type = "sft"
+problems = { sources = { sum-chain = 1 }, difficulty = [0.0, 0.3] }
+styles = { direct = 1, coarse = 1 }
+steps = 10
+batch = 4
+[stages.before]
+type = "eval"
+problems = { sources = { sum-chain = 1 }, difficulty = [0.0, 0.3] }
+count = 20
+max_tokens = 16
+[stages.rl]
+type = "rl"
+problems = { sources = { sum-chain = 1, gcd = 1 }, difficulty = [0.0, 0.3], levels = 2 }
+steps = 3
+groups = 4
+max_tokens = 16
+[stages.after]
+type = "eval"
+problems = { sources = { sum-chain = 1 }, difficulty = [0.0, 0.3] }
+count = 20
+max_tokens = 16
+against = "before"
+"""
+
+
+@pytest.fixture(scope="module")
+def recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("recipes") / "a.toml"
+    path.write_text(BASE, encoding="utf-8")
+    return path
+
+
+def told(path: Path, *overrides: str) -> list[str]:
+    with pytest.raises(SettingsError) as caught:
+        check_file(path, overrides, load_registry())
+    return [f"{mistake.path}: {mistake.message}" for mistake in caught.value.mistakes]
+
+
+def test_a_sound_recipe_gets_a_plan(recipe: Path) -> None:
+    loaded, plan = check_file(recipe, (), load_registry())
+    assert plan == check_recipe(loaded, load_registry())
+    sft, before, rl, after = plan.stages
+    assert [stage.type for stage in plan.stages] == ["sft", "eval", "rl", "eval"]
+    assert (sft.steps, sft.updates, sft.sampled_tokens) == (10, 10, 0)
+    assert 10 * 4 * 8 < sft.trained_tokens < 10 * 4 * 60
+    assert sft.operations == 6 * plan.parameters * sft.trained_tokens
+    assert before.sampled_tokens == 20 * 4 * 16
+    assert rl.sampled_tokens == 3 * 4 * 8 * 16
+    assert rl.trained_tokens > rl.sampled_tokens
+    assert rl.objective == "dppo"
+    assert rl.reads == ("advantage", "behavior_logp")
+    assert attrs.evolve(after, name="before") == before
+    assert all(stage.memory_bytes > 4 * plan.parameters for stage in plan.stages)
+
+
+@pytest.mark.parametrize(
+    ("sets", "messages"),
+    [
+        (
+            ["stages.rl.off_policy_updates=5"],
+            [
+                "stages.rl.off_policy_updates: a batch of 4 groups cannot be dealt into 6 updates; "
+                "at most 3 here, or more 'groups'"
+            ],
+        ),
+        (
+            ["stages.rl.rollouts=1"],
+            [
+                "stages.rl.rollouts: the advantage cannot use groups of 1: "
+                "baseline 'mean' needs at least two responses, got 1"
+            ],
+        ),
+        (["stages.rl.start=sfd"], ["stages.rl.start: unknown stage 'sfd'; did you mean 'sft'?"]),
+        (
+            ["stages.rl.start=before"],
+            ["stages.rl.start: the stage 'before' does not train"],
+        ),
+        (
+            ["stages.sft.start=rl"],
+            ["stages.sft.start: the stage 'rl' does not come before this one; stages run in order"],
+        ),
+        (
+            ["stages.after.against=befor"],
+            ["stages.after.against: unknown stage 'befor'; did you mean 'before'?"],
+        ),
+        (
+            ["stages.after.against=sft"],
+            ["stages.after.against: the stage 'sft' does not evaluate"],
+        ),
+        (
+            ["stages.after.count=30", "stages.after.problems.levels=2"],
+            [
+                "stages.after.problems: must equal that of 'before' to be compared with it",
+                "stages.after.count: must equal that of 'before' to be compared with it: "
+                "20 there, 30 here",
+            ],
+        ),
+        (
+            ["stages.rl.problems.sources.gdc=1"],
+            ["stages.rl.problems.sources.gdc: unknown generator 'gdc'; did you mean 'gcd'?"],
+        ),
+        (
+            ["stages.sft.styles.corse=1"],
+            [
+                "stages.sft.styles.corse: no solutions in this style from 'sum-chain'; "
+                "did you mean 'coarse'?"
+            ],
+        ),
+        (
+            ["model.vocabulary=5"],
+            ["model.vocabulary: must be at least the tokenizer's 54 ids, got 5"],
+        ),
+        (
+            ["model.kv_heads=3"],
+            ["model.heads: 'heads' (2) must be a multiple of 'kv_heads' (3)"],
+        ),
+        (
+            ["model.rope_pairs=9"],
+            ["model.rope_pairs: 'rope_pairs' (9) must be at most half of 'head_width' (4)"],
+        ),
+        (
+            ["stages.rl.budget=native-context"],
+            [
+                "stages.rl.max_tokens: with budget 'native-context' max_tokens must be the "
+                "context, 96, got 16"
+            ],
+        ),
+    ],
+)
+def test_what_cannot_work_is_named(sets: list[str], messages: list[str], recipe: Path) -> None:
+    assert told(recipe, *sets) == messages
+
+
+def test_texts_must_fit_the_context(recipe: Path) -> None:
+    assert told(recipe, "stages.rl.max_tokens=95")[0].startswith(
+        "stages.rl.max_tokens: a prompt of "
+    )
+    lines = told(recipe, "model.context=8")
+    assert [line.partition(":")[0] for line in lines] == [
+        "stages.sft.problems",
+        "stages.before.max_tokens",
+        "stages.rl.max_tokens",
+        "stages.after.max_tokens",
+    ]
+    assert "more than the model's context of 8 (model.context)" in lines[0]
+
+
+def test_the_tokenizer_must_know_every_character(recipe: Path) -> None:
+    assert set(told(recipe, 'tokenizer.alphabet="0123456789+=?#\\n"')) == {
+        "tokenizer.alphabet: lacks '-', ';', which problems of 'sft' contain",
+        "tokenizer.alphabet: lacks '-', which problems of 'before' contain",
+        "tokenizer.alphabet: lacks '(', ')', ',', '-', 'c', 'd', 'g', "
+        "which problems of 'rl' contain",
+        "tokenizer.alphabet: lacks '-', which problems of 'after' contain",
+    }
+
+
+def test_too_few_problems_are_noticed(recipe: Path) -> None:
+    (line,) = told(recipe, "stages.sft.problems.difficulty=[0.0, 0.0]", "stages.sft.documents=9999")
+    assert line.startswith("stages.sft.problems: sum-chain at difficulty 0 to 0: only ")
+
+
+def test_mistakes_of_reading_and_of_checking_are_told_together(recipe: Path) -> None:
+    sets = [
+        "seed=7.5",
+        "model.kv_heads=3",
+        "stages.sft.optimizer.lr=-1",
+        "stages.before.problems.sources={}",
+        "stages.rl.rolouts=3",
+        "stages.rl.off_policy_updates=9",
+        "stages.rl.start=sfd",
+        "stages.sft.styles.corse=1",
+    ]
+    assert sorted(line.partition(":")[0] for line in told(recipe, *sets)) == sorted(
+        [
+            "seed",
+            "model.heads",
+            "stages.sft.optimizer.lr",
+            "stages.sft.styles.corse",
+            "stages.before.problems.sources",
+            "stages.rl.rolouts",
+            "stages.rl.off_policy_updates",
+            "stages.rl.start",
+        ]
+    )
+
+
+@attrs.frozen(kw_only=True)
+class Teacher:
+    """Reads a column that no stage supplies yet."""
+
+    needs: ClassVar[frozenset[str]] = frozenset({"logp", "teacher_top"})
+
+    def __call__(self, batch: Any) -> Any:
+        raise AssertionError("a check runs no objective")
+
+
+@attrs.frozen(kw_only=True)
+class Nothing:
+    """Gives no credit at all."""
+
+    def __call__(self, group: Any) -> torch.Tensor:
+        return torch.zeros(len(group.responses))
+
+
+@attrs.frozen(kw_only=True)
+class Stubborn:
+    """Refuses its schedule or its parameters."""
+
+    def __call__(self, step: int, total_steps: int) -> float:
+        raise ValueError(f"cannot last {total_steps} steps")
+
+    def build(self, named_parameters: Any) -> Any:
+        raise LimiteError("knows no such parameters")
+
+
+@pytest.fixture(scope="module")
+def others() -> Registry:
+    """The built-ins with a few components that ask for the impossible."""
+    registry = Registry()
+    registry.add(
+        Registration(kind=entry.kind, name=entry.name, target=entry.target)
+        for entry in load_registry().entries()
+    )
+    extra = {
+        ("objective", "teacher"): Teacher,
+        ("advantage", "nothing"): Nothing,
+        ("lr_schedule", "stubborn"): Stubborn,
+    }
+    more = [Registration(kind=k, name=n, target=c) for (k, n), c in extra.items()]
+    registry.add(more, distribution="limite-other")
+    optimizer = attrs.make_class("Other", {}, bases=(Stubborn,), frozen=True, kw_only=True)
+    registry.add(
+        [Registration(kind="optimizer", name="stubborn", target=optimizer)], distribution="limite-o"
+    )
+    return registry
+
+
+def test_components_are_asked(recipe: Path, others: Registry) -> None:
+    sets = [
+        "stages.rl.objective=teacher",
+        "stages.rl.advantage=nothing",
+        "stages.rl.optimizer=stubborn",
+        "stages.sft.lr_schedule=stubborn",
+    ]
+    loaded = load_recipe(recipe, sets, others)
+    with pytest.raises(SettingsError) as caught:
+        check_recipe(loaded, others)
+    assert str(caught.value).splitlines() == [
+        "--set stages.rl.objective=teacher: stages.rl.objective: 'teacher' reads teacher_top, "
+        "which an rl stage lacks; it has advantage, behavior_logp, entropy, logp",
+        "--set stages.rl.optimizer=stubborn: stages.rl.optimizer: knows no such parameters",
+        "--set stages.sft.lr_schedule=stubborn: stages.sft.lr_schedule: cannot last 10 steps",
+        f"{recipe}:19: stages.rl.rollouts: with groups of 8 every advantage "
+        "is 0, and nothing can be learned",
+    ]
+
+
+def test_a_check_reads_no_weights_and_uses_no_global_randomness(recipe: Path) -> None:
+    before = torch.random.get_rng_state()
+    loaded = load_recipe(recipe)
+    found = look_over(loaded.recipe, load_registry())
+    assert found.decoder is not None
+    assert {parameter.device.type for parameter in found.decoder.parameters()} == {"meta"}
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_a_value_made_in_python_can_be_checked_too(recipe: Path) -> None:
+    data = load_recipe(recipe).data
+    value = structure(data, Recipe, load_registry())
+    assert look_over(value, load_registry()).faults == []
