@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limite.core.config import resolve, structure, unstructure
-from limite.core.config_faults import Place, dotted
-from limite.core.errors import LimiteError, SettingsError
+from limite.core.config_faults import Place
+from limite.core.errors import SettingsError
 from limite.core.hookspecs import Registration
 from limite.core.kinds import Logger, Objective, Optimizer
 from limite.core.registry import Registry
@@ -290,34 +290,6 @@ def test_infinity_where_the_default_says_it_means_something(registry: Registry) 
     assert told({"bound": "x"}, registry) == ["bound: expected float, got str 'x'"]
 
 
-def test_contradictions_point_at_their_fields(registry: Registry) -> None:
-    @attrs.frozen(kw_only=True)
-    class Heads:
-        heads: int = attrs.field(default=2, validator=ge(1))
-        kv_heads: int = 1
-        width: int = 1
-
-        def __attrs_post_init__(self) -> None:
-            wrong = []
-            if self.heads % self.kv_heads:
-                wrong.append("'heads' must be a multiple of 'kv_heads'")
-            if self.width < self.heads:
-                wrong.append("'width' must be at least 'heads'")
-            if self.width > 100:
-                wrong.append("too large for anyone")
-            if wrong:
-                raise ValueError("\n".join(wrong))
-
-    both = ["heads: must be a multiple of 'kv_heads'", "width: must be at least 'heads'"]
-    assert told({"heads": 3, "kv_heads": 2}, registry, Heads) == both
-    told_beside = told({"heads": 3, "kv_heads": 2, "hades": 1}, registry, Heads)
-    assert told_beside == ["hades: unknown key; did you mean 'heads'?", *both]
-    assert told({"heads": 3, "kv_heads": "x", "width": 9}, registry, Heads) == [
-        "kv_heads: expected int, got str 'x'"
-    ]
-    assert told({"width": 101}, registry, Heads) == ["too large for anyone"]
-
-
 def test_a_value_is_checked_and_resolved_like_its_table(registry: Registry) -> None:
     value = Square(objective="plain", optimizer=Adam(lr=2.0))
     assert resolve(value, registry) == Square(objective=Plain(), optimizer=Adam(lr=2.0))
@@ -356,26 +328,6 @@ def test_unstructure_writes_every_field(registry: Registry) -> None:
     assert set(written) == {f.name for f in attrs.fields(Everything)} - {"maybe", "nested"}
     assert written["file"] == "a"
     assert written["many"] == [1]
-
-
-def test_none_that_cannot_be_written_is_refused(registry: Registry) -> None:
-    @attrs.frozen(kw_only=True)
-    class Odd:
-        steps: int | None = 3
-
-    with pytest.raises(LimiteError, match=r"Odd\.steps is None"):
-        unstructure(Odd(steps=None), registry)
-
-
-def test_a_field_type_hidden_from_run_time_is_explained(registry: Registry) -> None:
-    odd = attrs.make_class("Odd", {"x": attrs.field(default=1, type="Nowhere")})
-    with pytest.raises(LimiteError, match="at run time, not under TYPE_CHECKING"):
-        structure({"x": 1}, odd, registry)
-
-
-def test_dotted() -> None:
-    path = ("stages", "rl 1", "a.b", 0, "lr")
-    assert dotted(path) == 'stages."rl 1"."a.b"[0].lr'
 
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
