@@ -91,7 +91,7 @@ def check_response(
     if not eos_ids:
         raise LimiteError("the set of end-of-sequence ids is empty; a response could never end")
     ended = bool(tokens) and tokens[-1] in eos_ids
-    if any(token in eos_ids for token in tokens[: len(tokens) - 1]):
+    if not frozenset(eos_ids).isdisjoint(tokens[: len(tokens) - 1]):
         raise refuse("it goes on after an end-of-sequence token")
     if (reason == "eos") != ended:
         last = tokens[-1] if tokens else "nothing"

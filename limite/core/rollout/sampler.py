@@ -78,7 +78,7 @@ class Sampler:
         seed: int,
         eos_ids: Collection[int] | None = None,
         temperature: float = 1.0,
-        slots: int = 512,
+        slots: int = 1024,
         forbid_from: int | None = None,
         compact_at: float = 0.25,
         device: torch.device | str = "cpu",
@@ -108,8 +108,10 @@ class Sampler:
         for index, request in enumerate(requests):
             by_capacity.setdefault(capacity_tokens(request, context), []).append(index)
         for capacity, indexes in by_capacity.items():
-            for first in range(0, len(indexes), self.slots):
-                chosen = {index: requests[index] for index in indexes[first : first + self.slots]}
+            # Waves of equal size rather than full ones and a small rest.
+            size = -(-len(indexes) // -(-len(indexes) // self.slots))
+            for first in range(0, len(indexes), size):
+                chosen = {index: requests[index] for index in indexes[first : first + size]}
                 wave = _Wave(self, chosen, capacity, policy_version)
                 while wave.rows:
                     yield from wave.advance()
@@ -138,7 +140,8 @@ class _Wave:
         self.position = 0
         chosen = list(requests.values())
         # Requests of one group share their problem; its id is a hash worth taking once.
-        ids = {id(request.problem): request.problem.id for request in chosen}
+        problems = {id(request.problem): request.problem for request in chosen}
+        ids = {key: problem.id for key, problem in problems.items()}
         self.problem_ids = {i: ids[id(request.problem)] for i, request in requests.items()}
         self.keys = row_keys(
             sampler.seed, ((ids[id(each.problem)], each.sample_index) for each in chosen)
