@@ -16,7 +16,7 @@ from limite import (
 
 problems = Mix(
     {"sum-chain": 1, "linear-equation": 1, "modular-expression": 1},
-    difficulty=(0.0, 1.0),
+    difficulty=(0.0, 0.5),
     levels=3,
 )
 
@@ -24,7 +24,7 @@ recipe = Recipe(
     name="quickstart",
     seed=1,
     model=ModelSpec(
-        width=64, layers=4, heads=2, kv_heads=1, head_width=32, mlp_width=176, context=96
+        width=64, layers=4, heads=2, kv_heads=1, head_width=32, mlp_width=176, context=128
     ),
     stages={
         # Several styles of worked solution: reinforcement needs something to choose between.
@@ -37,21 +37,21 @@ recipe = Recipe(
             optimizer=Muon(lr=0.03),
             lr_schedule=WarmupStableDecay(warmup_steps=20, decay_share=0.4),
         ),
-        "after-sft": Eval(problems=problems, count=400, samples=4, max_tokens=40),
+        "after-sft": Eval(problems=problems, count=400, samples=4, max_tokens=48),
         "rl": RL(
             problems=problems,
             steps=66,
             groups=128,
             rollouts=8,
             off_policy_updates=15,
-            max_tokens=40,
+            max_tokens=48,
             objective=DPPO(),
             optimizer=AdamW(lr=7e-4, betas=(0.9, 0.95)),
             lr_schedule=WarmupStableDecay(warmup_steps=3, decay_share=0.3),
             curriculum=PassRate(),
         ),
         "after-rl": Eval(
-            problems=problems, count=400, samples=4, max_tokens=40, against="after-sft"
+            problems=problems, count=400, samples=4, max_tokens=48, against="after-sft"
         ),
     },
 )
