@@ -144,7 +144,7 @@ def converter(registry: Components) -> cattrs.Converter:
         """One value below another; what cattrs itself refuses becomes a fault as well."""
         try:
             return made.structure(value, expected)
-        except (BaseValidationError, ValueError, TypeError) as error:
+        except (BaseValidationError, ValueError) as error:
             raise Faults([Fault((), str(error))]) from None
         except StructureHandlerNotFoundError:
             raise LimiteError(f"settings cannot hold a field of type {expected}") from None
@@ -174,25 +174,48 @@ def _structure_attrs(data: Any, cls: Any, read: Read) -> Any:
     table = sketch(data)
     if table is None or (table.origin is not None and not issubclass(table.origin, cls)):
         raise Faults([Fault((), f"expected {_named(cls)}, got {describe(data)}")])
-    types = field_types(cls)
     fields = {str(field.alias): field for field in attrs.fields(cls) if field.init}
-    faults: list[Fault] = []
-    wrong: list[str] = []
-    meant: set[str] = set()
-    for key in table:
-        if key not in fields:
-            near = did_you_mean(str(key), fields)
-            meant.update(alias for alias in fields if near.endswith(f"{alias!r}?"))
-            faults.append(Fault((key,), "unknown key" + near))
-    values: dict[str, Any] = {}
+    faults = [
+        Fault((key,), "unknown key" + did_you_mean(str(key), fields))
+        for key in table
+        if key not in fields
+    ]
     partial = object.__new__(cls)
-    for alias, field in fields.items():
-        given = alias in table
-        if not given and field.default is attrs.NOTHING:
-            if alias not in meant:
+    values = _read_fields(table, cls, partial, faults, read)
+    wrong = []
+    for alias, value in values.items():
+        field = fields[alias]
+        message = checked(partial, field, value, incomplete=bool(faults))
+        if message:
+            faults.append(Fault((alias,), message))
+            wrong.append(alias)
+    if faults:
+        for alias in wrong:
+            object.__delattr__(partial, fields[alias].name)
+        sound = {fields[alias].name: v for alias, v in values.items() if alias not in wrong}
+        raise Faults([*faults, *contradictions(cls, sound)], partial)
+    try:
+        return cls(**values)
+    except (ValueError, TypeError, LimiteError) as error:
+        raise Faults(refused(error, cls), partial) from None
+
+
+def _read_fields(
+    table: Table, cls: Any, partial: Any, faults: list[Fault], read: Read
+) -> dict[str, Any]:
+    """The fields that can be read, by keyword and on ``partial``; the others add to ``faults``."""
+    types = field_types(cls)
+    offers = " ".join(fault.message for fault in faults)  # a misspelt key is not missing as well
+    values: dict[str, Any] = {}
+    for field in attrs.fields(cls):
+        alias = str(field.alias)
+        if not field.init:
+            continue
+        if alias not in table and field.default is attrs.NOTHING:
+            if f"did you mean {alias!r}?" not in offers:
                 faults.append(Fault((alias,), "missing"))
             continue
-        raw = table[alias] if given else raw_default(field, partial)
+        raw = table[alias] if alias in table else raw_default(field, partial)
         if allows_non_finite(field) and isinstance(raw, float):
             value = raw
         else:
@@ -204,25 +227,7 @@ def _structure_attrs(data: Any, cls: Any, read: Read) -> Any:
                 continue
         values[alias] = value
         object.__setattr__(partial, field.name, value)
-    for field in fields.values():
-        if field.alias in values and field.converter is None:
-            message = checked(partial, field, values[str(field.alias)], incomplete=bool(faults))
-            if message:
-                faults.append(Fault((str(field.alias),), message))
-                wrong.append(field.name)
-    if faults:
-        for name in wrong:
-            object.__delattr__(partial, name)
-        read_well = {
-            field.name: values[alias]
-            for alias, field in fields.items()
-            if alias in values and field.name not in wrong
-        }
-        raise Faults([*faults, *contradictions(cls, read_well)], partial)
-    try:
-        return cls(**values)
-    except (ValueError, TypeError, LimiteError) as error:
-        raise Faults(refused(error, cls), partial) from None
+    return values
 
 
 def _tagged(data: Any, base: type, tags: Mapping[str, type]) -> tuple[type, Any]:

@@ -96,8 +96,8 @@ def checked(
     ``partial`` has the fields that could be read. A validator that compares with one that could
     not be is left for the next time: the other mistake comes first.
     """
-    if field.validator is None:
-        return None
+    if field.validator is None or field.converter is not None:
+        return None  # what a converter makes of the value is checked when it is made
     try:
         field.validator(partial, field, value)
     except (ValueError, TypeError, LimiteError) as error:

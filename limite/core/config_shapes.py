@@ -75,7 +75,7 @@ def _array(data: Any, expected: Any, read: Read) -> Any:
         raise Faults([Fault((), f"expected an array, got {describe(data)}")])
     origin = get_origin(expected) or expected
     arguments = get_args(expected)
-    items = sorted(data) if isinstance(data, (set, frozenset)) else list(data)
+    items = sorted(data, key=repr) if isinstance(data, (set, frozenset)) else list(data)
     fixed = origin is tuple and arguments and arguments[-1] is not Ellipsis
     if fixed and len(items) != len(arguments):
         message = f"expected an array of {len(arguments)} values, got {len(items)}"

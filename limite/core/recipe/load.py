@@ -134,7 +134,7 @@ def _text_of(path: Path) -> str:
     if path.suffix not in (".py", ".toml"):
         raise LimiteError(f"{path}: a recipe is a .py or a .toml file")
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         folder = path.parent
         if not folder.is_dir():

@@ -8,6 +8,7 @@ from textwrap import dedent
 
 import attrs
 import pytest
+import tomli_w
 
 from limite import DPPO, RL, SFT, AdamW, Eval, GroupAdvantage, Mix, ModelSpec, Muon, Recipe
 from limite.core.config import resolve, structure
@@ -128,6 +129,14 @@ def test_both_languages_give_the_same_value(name: str, text: str, write: Write) 
     assert loaded.kind == ("python" if name.endswith(".py") else "toml")
     assert structure(loaded.data, Recipe, registry) == loaded.recipe
     assert loaded.data["stages"]["rl"]["advantage"]["type"] == "group"
+
+
+def test_the_resolved_recipe_is_a_recipe(write: Write) -> None:
+    loaded = load_recipe(write("a.py", PYTHON), ["stages.rl.steps=7"])
+    again = load_recipe(write("resolved.toml", tomli_w.dumps(loaded.data)))
+    assert again.recipe == loaded.recipe
+    assert again.data == loaded.data
+    assert list(again.recipe.stages) == list(loaded.recipe.stages)
 
 
 @pytest.mark.parametrize(("name", "text"), [("a.toml", TOML), ("a.py", PYTHON)])
