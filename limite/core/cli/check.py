@@ -38,14 +38,15 @@ def check(
 
     registry = load_registry()
     found: list[Mistake] = []
+    cause: LimiteError | None = None
     pages: list[dict[str, Any]] = []
     for name in recipes:
         try:
             _, plan = check_file(Path(name), overrides, registry)
         except SettingsError as error:
-            mistakes = list(error.mistakes)
+            mistakes, cause = list(error.mistakes), error
         except LimiteError as error:
-            mistakes = [Mistake(str(error))]
+            mistakes, cause = [Mistake(str(error))], error
         else:
             pages.append({"recipe": name, "mistakes": [], "plan": plan.plain()})
             continue
@@ -61,7 +62,7 @@ def check(
             click.echo()
         show_plan(page["recipe"], page["plan"])
     if found:
-        raise SettingsError(found)
+        raise SettingsError(found) from cause
 
 
 def show_plan(recipe: str, plan: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ settings value from whatever it is given and calls everything else as it stands.
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import types
 from typing import Any
@@ -90,6 +91,9 @@ class Recorder:
 
     def call(self, site: int, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         """What the watched expression ``function(*args, **kwargs)`` does."""
+        if isinstance(function, functools.partial) and is_settings(function.func):
+            args, kwargs = (*function.args, *args), {**function.keywords, **kwargs}
+            function = function.func
         if function is attrs.evolve and len(args) == 1 and attrs.has(type(args[0])):
             return self._evolve(site, args[0], kwargs)
         if is_settings(function):

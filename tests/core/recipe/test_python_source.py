@@ -163,6 +163,24 @@ def test_lines_of_keywords_wherever_they_were_written(write: Write) -> None:
     ]
 
 
+def test_a_partial_call_is_a_call(write: Write) -> None:
+    path = write(
+        "a.py",
+        """\
+        from functools import partial
+        from limite import RL, Mix, Recipe
+
+        rl = partial(RL, problems=Mix({"gcd": 1}), keep=0)
+        recipe = Recipe(name="a", stages={"r": rl(
+            grups=3)})
+        """,
+    )
+    assert told(path) == [
+        "a.py:5: stages.r.keep: must be >= 1, got 0",
+        "a.py:6: stages.r.grups: unknown key; did you mean 'groups'?",
+    ]
+
+
 def test_values_of_the_wrong_sort(write: Write) -> None:
     path = write(
         "a.py",
