@@ -10,13 +10,30 @@ import attrs
 import torch
 from torch import Tensor
 
+SHORTEST_BLOCK = 32
+"""Rows up to this many tokens are padded together."""
+
+
+@attrs.frozen(eq=False)
+class PaddedBlock:
+    """Rows of similar length, padded to the longest of them."""
+
+    numbers: tuple[int, ...]  # of the rows
+    length: int  # T of the block, tokens
+    start: int  # its first place among those of all blocks
+
+    @property
+    def rows(self) -> int:
+        return len(self.numbers)
+
 
 @attrs.frozen(eq=False, slots=False)
 class Layout:
     """``B`` rows of different lengths laid end to end as ``N`` tokens, without padding.
 
-    Built once per batch and shared by all layers. Padded views have ``T`` places for every row,
-    ``T`` being the longest row, and the row's tokens at the left.
+    Built once per batch and shared by all layers. Where attention wants rectangles, rows of
+    similar length are padded together, each block ``[b, T, ...]`` to its own longest row, with the
+    tokens at the left: one long row does not widen all the others.
     """
 
     lengths: tuple[int, ...]
@@ -43,11 +60,6 @@ class Layout:
     def longest(self) -> int:
         return max(self.lengths)
 
-    @property
-    def even(self) -> bool:
-        """Whether all rows have one length, so that padding changes nothing."""
-        return self.tokens == self.rows * self.longest
-
     @cached_property
     def lengths_tensor(self) -> Tensor:
         return torch.tensor(self.lengths, device=self.device)  # [B]
@@ -69,37 +81,76 @@ class Layout:
         return torch.arange(self.tokens, device=self.device) - self.starts[self.row_of]  # [N]
 
     @cached_property
-    def padded_index(self) -> Tensor:
-        """The place of each token in the padded view, counted through all rows."""
-        return self.row_of * self.longest + self.positions  # [N]
-
-    @cached_property
-    def packed_index(self) -> Tensor:
-        """For each place of the padded view a token of the row: its own, or else its last."""
-        places = torch.arange(self.longest, device=self.device)
-        last = (self.lengths_tensor - 1).clamp(min=0)
-        index = self.starts[:, None] + torch.minimum(places, last[:, None])  # [B, T]
-        return index.clamp(max=max(self.tokens - 1, 0)).flatten()
-
-    @cached_property
     def memo(self) -> dict[Any, Any]:
         """Room for what attention derives from the layout once and uses in every layer."""
         return {}
 
-    def pad(self, values: Tensor) -> Tensor:
-        """``[N, ...]`` to ``[B, T, ...]``; the padding repeats the row's last token."""
-        wide = values if self.even else values.index_select(0, self.packed_index)
-        return wide.reshape(self.rows, self.longest, *values.shape[1:])
+    @cached_property
+    def blocks(self) -> tuple[PaddedBlock, ...]:
+        """Non-empty rows by length: up to 32 tokens, up to 64, up to 128, ..."""
+        members: dict[int, list[int]] = {}
+        for row, length in enumerate(self.lengths):
+            if length:
+                size = max(SHORTEST_BLOCK, 1 << (length - 1).bit_length())
+                members.setdefault(size, []).append(row)
+        blocks, start = [], 0
+        for _, numbers in sorted(members.items()):
+            length = max(self.lengths[row] for row in numbers)
+            blocks.append(PaddedBlock(tuple(numbers), length, start))
+            start += len(numbers) * length
+        return tuple(blocks)
 
-    def spread(self, values: Tensor) -> Tensor:
-        """``[N, ...]`` to ``[B, T, ...]`` with zeros in the padding."""
-        shape = (self.rows * self.longest, *values.shape[1:])
-        wide = values
-        if not self.even:
-            wide = values.new_zeros(shape).index_copy_(0, self.padded_index, values)
-        return wide.reshape(self.rows, self.longest, *values.shape[1:])
+    @cached_property
+    def places(self) -> int:
+        """Of all blocks together, padding included."""
+        return sum(block.rows * block.length for block in self.blocks)
 
-    def unpad(self, values: Tensor) -> Tensor:
-        """``[B, T, ...]`` to ``[N, ...]``: drops the padding."""
-        flat = values.reshape(self.rows * self.longest, *values.shape[2:])
-        return flat if self.even else flat.index_select(0, self.padded_index)
+    @property
+    def even(self) -> bool:
+        """Whether nothing is padded, and packed tokens lie as in the one block."""
+        return len(self.blocks) == 1 and self.places == self.tokens
+
+    @cached_property
+    def padded_index(self) -> Tensor:
+        """The place of each token among those of all blocks."""
+        first = [0] * self.rows
+        for block in self.blocks:
+            for order, row in enumerate(block.numbers):
+                first[row] = block.start + order * block.length
+        return torch.tensor(first, device=self.device)[self.row_of] + self.positions  # [N]
+
+    @cached_property
+    def packed_index(self) -> Tensor:
+        """For each place of all blocks a token of its row: its own, or else the last."""
+        parts = []
+        for block in self.blocks:
+            rows = torch.tensor(block.numbers, device=self.device)
+            place = torch.arange(block.length, device=self.device)
+            last = self.lengths_tensor[rows][:, None] - 1
+            parts.append((self.starts[rows][:, None] + torch.minimum(place, last)).flatten())
+        return torch.cat(parts)
+
+    def pad(self, values: Tensor) -> list[Tensor]:
+        """``[N, ...]`` as blocks ``[b, T, ...]``; the padding repeats the row's last token."""
+        return self._cut(values if self.even else values.index_select(0, self.packed_index))
+
+    def spread(self, values: Tensor) -> list[Tensor]:
+        """``[N, ...]`` as blocks ``[b, T, ...]`` with zeros in the padding."""
+        if self.even:
+            return self._cut(values)
+        wide = values.new_zeros((self.places, *values.shape[1:]))
+        return self._cut(wide.index_copy_(0, self.padded_index, values))
+
+    def unpad(self, blocks: Sequence[Tensor]) -> Tensor:
+        """Blocks ``[b, T, ...]`` to ``[N, ...]``: drops the padding."""
+        flat = [block.flatten(0, 1) for block in blocks]
+        wide = flat[0] if len(flat) == 1 else torch.cat(flat)
+        return wide if self.even else wide.index_select(0, self.padded_index)
+
+    def _cut(self, wide: Tensor) -> list[Tensor]:
+        return [
+            wide[block.start : block.start + block.rows * block.length].unflatten(
+                0, (block.rows, block.length)
+            )
+            for block in self.blocks
+        ]

@@ -6,6 +6,7 @@ and it needs the padding for itself only. Weights are kept for the backward pass
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -25,44 +26,58 @@ class _Short(torch.autograd.Function):
         keys: Tensor,
         values: Tensor,
         layout: Layout,
-        bias: Tensor,
+        biases: Sequence[Tensor],
         scale: float,
     ) -> Tensor:
         kv_heads = keys.shape[1]
-        q = _fold(layout.pad(queries), kv_heads)  # [B * K, T * G, D]
-        k = _fold(layout.pad(keys), kv_heads)  # [B * K, T, D]
-        v = _fold(layout.pad(values), kv_heads)
-        scores = torch.bmm(q, k.transpose(1, 2))  # [B * K, T * G, T]
-        weights = torch.add(bias, scores, alpha=scale).softmax(-1)
-        out = torch.bmm(weights, v)
-        ctx.save_for_backward(q, k, v, weights, out)
+        kept, outs = [], []
+        for q, k, v, bias in zip(
+            layout.pad(queries), layout.pad(keys), layout.pad(values), biases, strict=True
+        ):
+            rows = len(q)
+            q, k, v = (_fold(x, kv_heads) for x in (q, k, v))  # [b * K, T * G, D], [b * K, T, D]
+            scores = torch.bmm(q, k.transpose(1, 2))  # [b * K, T * G, T]
+            weights = torch.add(bias, scores, alpha=scale).softmax(-1)
+            out = torch.bmm(weights, v)
+            kept += [q, k, v, weights, out]
+            outs.append(_unfold(out, rows, k.shape[1]))
+        ctx.save_for_backward(*kept)
         ctx.settings = layout, kv_heads, scale
-        return layout.unpad(_unfold(out, layout, kv_heads))
+        return layout.unpad(outs)
 
     @staticmethod
     @once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        q, k, v, weights, out = ctx.saved_tensors
         layout, kv_heads, scale = ctx.settings
-        g = _fold(layout.spread(gradient), kv_heads)
-        delta = (g * out).sum(-1, keepdim=True)
-        d_scores = torch.bmm(g, v.transpose(1, 2)).sub_(delta).mul_(weights)
-        d_q = torch.bmm(d_scores, k).mul_(scale)
-        d_k = torch.bmm(d_scores.transpose(1, 2), q).mul_(scale)
-        d_v = torch.bmm(weights.transpose(1, 2), g)
-        d_q, d_k, d_v = (layout.unpad(_unfold(x, layout, kv_heads)) for x in (d_q, d_k, d_v))
-        return d_q, d_k, d_v, None, None, None
+        saved = iter(ctx.saved_tensors)
+        changes: tuple[list[Tensor], ...] = ([], [], [])
+        for g in layout.spread(gradient):
+            q, k, v, weights, out = (next(saved) for _ in range(5))
+            rows, length = g.shape[:2]
+            g = _fold(g, kv_heads)
+            delta = (g * out).sum(-1, keepdim=True)
+            d_scores = torch.bmm(g, v.transpose(1, 2)).sub_(delta).mul_(weights)
+            found = (
+                torch.bmm(d_scores, k).mul_(scale),
+                torch.bmm(d_scores.transpose(1, 2), q).mul_(scale),
+                torch.bmm(weights.transpose(1, 2), g),
+            )
+            for into, change in zip(changes, found, strict=True):
+                into.append(_unfold(change, rows, length))
+        return (*(layout.unpad(change) for change in changes), None, None, None)
 
 
 def _fold(padded: Tensor, kv_heads: int) -> Tensor:
-    """``[B, T, K * G, D]`` to ``[B * K, T * G, D]``; a view when there is one key/value head."""
+    """``[b, T, K * G, D]`` to ``[b * K, T * G, D]``; a view when there is one key/value head."""
     rows, length, heads, width = padded.shape
+    if kv_heads == 1:
+        return padded.reshape(rows, length * heads, width)
     split = padded.reshape(rows, length, kv_heads, heads // kv_heads, width).transpose(1, 2)
     return split.reshape(rows * kv_heads, length * heads // kv_heads, width)
 
 
-def _unfold(folded: Tensor, layout: Layout, kv_heads: int) -> Tensor:
-    split = folded.view(layout.rows, kv_heads, layout.longest, -1, folded.shape[-1])
+def _unfold(folded: Tensor, rows: int, length: int) -> Tensor:
+    split = folded.view(rows, len(folded) // rows, length, -1, folded.shape[-1])
     return split.transpose(1, 2).flatten(2, 3)
 
 
@@ -73,8 +88,13 @@ def short_bias(mask: Tensor, groups: int, dtype: torch.dtype) -> Tensor:
 
 
 def attend_short(
-    queries: Tensor, keys: Tensor, values: Tensor, layout: Layout, bias: Tensor, scale: float
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    layout: Layout,
+    biases: Sequence[Tensor],
+    scale: float,
 ) -> Tensor:
-    """``softmax(scale q.k + bias) v`` over packed rows: ``[N, heads, D]``."""
-    result: Tensor = _Short.apply(queries, keys, values, layout, bias, scale)
+    """``softmax(scale q.k + bias) v`` over packed rows: ``[N, heads, D]``; a bias per block."""
+    result: Tensor = _Short.apply(queries, keys, values, layout, biases, scale)
     return result

@@ -32,26 +32,33 @@ class WindowMixer(AttentionMixer):
     def forward(
         self, queries: Tensor, keys: Tensor, values: Tensor, inputs: Tensor, layout: Layout
     ) -> Tensor:
-        length = layout.longest
-        window = self.window if self.window is not None and self.window < length else None
-        if length <= SHORT and queries.dtype.itemsize >= 4:
-            groups = self.heads // self.kv_heads
-            memo = ("bias", window, groups, queries.dtype)
-            if memo not in layout.memo:
-                mask = band(length, window or length, layout.device)
-                layout.memo[memo] = short_bias(mask, groups, queries.dtype)
-            return attend_short(queries, keys, values, layout, layout.memo[memo], self.scale)
-        padded = layout.pad(queries), layout.pad(keys), layout.pad(values)
-        if window is None:
-            out = self._attend(*padded, None)
-        elif length < 4 * window:
-            memo = ("band", window)
-            if memo not in layout.memo:
-                layout.memo[memo] = band(length, window, layout.device)
-            out = self._attend(*padded, layout.memo[memo])
-        else:
-            out = self._attend_blocks(*padded, window)
-        return layout.unpad(out)
+        if layout.longest <= SHORT and queries.dtype.itemsize >= 4:
+            biases = self._biases(layout, queries.dtype)
+            return attend_short(queries, keys, values, layout, biases, self.scale)
+        blocks = zip(layout.pad(queries), layout.pad(keys), layout.pad(values), strict=True)
+        return layout.unpad([self._attend_block(*block) for block in blocks])
+
+    def _biases(self, layout: Layout, dtype: torch.dtype) -> list[Tensor]:
+        groups = self.heads // self.kv_heads
+        memo = ("biases", self.window, groups, dtype)
+        if memo not in layout.memo:
+            layout.memo[memo] = [
+                short_bias(
+                    band(block.length, self.window or block.length, layout.device), groups, dtype
+                )
+                for block in layout.blocks
+            ]
+        biases: list[Tensor] = layout.memo[memo]
+        return biases
+
+    def _attend_block(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        """One padded block ``[b, T, heads, D]``, padding at the right."""
+        length, window = queries.shape[1], self.window
+        if window is None or window >= length:
+            return self._attend(queries, keys, values, None)
+        if length < 4 * window:
+            return self._attend(queries, keys, values, band(length, window, queries.device))
+        return self._attend_windows(queries, keys, values, window)
 
     def _attend(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
         """``[B, T, heads, D]`` each; without a mask causal."""
@@ -66,26 +73,28 @@ class WindowMixer(AttentionMixer):
         )
         return out.transpose(1, 2)
 
-    def _attend_blocks(self, queries: Tensor, keys: Tensor, values: Tensor, window: int) -> Tensor:
-        """Blocks of ``window`` queries against their own and the block before: linear in T."""
+    def _attend_windows(self, queries: Tensor, keys: Tensor, values: Tensor, window: int) -> Tensor:
+        """Stretches of ``window`` queries against their own and the one before: linear in T."""
         rows, length = queries.shape[:2]
-        blocks = -(-length // window)
-        rest = blocks * window - length
+        stretches = -(-length // window)
+        rest = stretches * window - length
+
+        def cut(x: Tensor) -> Tensor:
+            return x.reshape(rows * stretches, window, *x.shape[2:])
 
         def own(x: Tensor) -> Tensor:
-            x = F.pad(x, (0, 0, 0, 0, 0, rest))
-            return x.reshape(rows * blocks, window, *x.shape[2:])
+            return cut(F.pad(x, (0, 0, 0, 0, 0, rest)))
 
         def pairs(x: Tensor) -> Tensor:
-            earlier = F.pad(x, (0, 0, 0, 0, window, 0))[:, :length]
-            return torch.cat((own(earlier), own(x)), dim=1)
+            earlier = F.pad(x, (0, 0, 0, 0, window, rest))[:, : stretches * window]
+            return torch.cat((cut(earlier), own(x)), dim=1)
 
         distance = band(2 * window, window, queries.device)[window:]  # [window, 2 * window]
         first = distance.clone()
-        first[:, :window] = False  # nothing stands before the first block
-        mask = torch.stack((first, *[distance] * (blocks - 1))).repeat(rows, 1, 1)[:, None]
+        first[:, :window] = False  # nothing stands before the first stretch
+        mask = torch.stack((first, *[distance] * (stretches - 1))).repeat(rows, 1, 1)[:, None]
         out = self._attend(own(queries), pairs(keys), pairs(values), mask)
-        return out.reshape(rows, blocks * window, *out.shape[2:])[:, :length]
+        return out.reshape(rows, stretches * window, *out.shape[2:])[:, :length]
 
     def new_cache(
         self, rows: int, capacity: int, dtype: torch.dtype, device: torch.device

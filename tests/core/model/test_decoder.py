@@ -172,15 +172,6 @@ def test_random_state_is_not_touched():
     assert torch.equal(before, torch.random.get_rng_state())
 
 
-def test_a_fresh_decoder_knows_nothing():
-    decoder = build_decoder(ModelSpec(vocabulary=30), 4)
-    tokens = torch.arange(30).repeat(4)
-    hidden = decoder(tokens, Layout.from_lengths([30] * 4))
-    _, entropy = decoder.log_probabilities(hidden, tokens, entropy=True)
-    # Within a fifth of a nat of knowing nothing.
-    assert abs(entropy.mean().item() - torch.log(torch.tensor(30.0)).item()) < 0.2
-
-
 def test_mixtures_start_with_the_current_stream():
     spec = ModelSpec(vocabulary=30, layers=6)
     mixing, plain = (

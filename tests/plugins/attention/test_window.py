@@ -1,0 +1,146 @@
+"""Softmax attention against its formula: short rows, long rows, windows of every width."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from limite.core.model.layout import Layout
+from limite.core.model.spec import AttentionShape
+from limite.plugins.attention import window as window_module
+from limite.plugins.attention.everywhere import Global
+from limite.plugins.attention.keyvalue import bucket, tiles
+from limite.plugins.attention.local import Local
+from limite.plugins.attention.local_global import LocalGlobal
+
+CLOSE = {"rtol": 1e-9, "atol": 1e-10}  # float64: the order of sums
+
+
+def shape(heads=4, kv_heads=2, head_width=4, layer=0):
+    return AttentionShape(
+        layer=layer,
+        layers=4,
+        heads=heads,
+        kv_heads=kv_heads,
+        head_width=head_width,
+        width=heads * head_width,
+        scale=0.4,
+    )
+
+
+def plain(queries, keys, values, lengths, window):
+    """Row by row, head by head, from the formula."""
+    groups = queries.shape[1] // keys.shape[1]
+    keys, values = (x.repeat_interleave(groups, dim=1) for x in (keys, values))
+    outs = []
+    for q, k, v in zip(*(x.split(lengths) for x in (queries, keys, values)), strict=True):
+        distance = torch.arange(len(q))[:, None] - torch.arange(len(q))
+        hidden = (distance < 0) | (distance >= window)
+        scores = torch.einsum("ihd,jhd->hij", q, k) * 0.4
+        weights = scores.masked_fill(hidden, -torch.inf).softmax(-1)
+        outs.append(torch.einsum("hij,jhd->ihd", weights, v))
+    return torch.cat(outs)
+
+
+def streams(tokens, heads, kv_heads, seed=0):
+    draw = torch.Generator().manual_seed(seed)
+
+    def one(count):
+        values = torch.randn(tokens, count, 4, dtype=torch.float64, generator=draw)
+        return values.requires_grad_()
+
+    return [one(heads), one(kv_heads), one(kv_heads)]
+
+
+LENGTHS = {
+    "one row": [9],
+    "equal rows": [12, 12, 12],
+    "ragged rows": [1, 9, 33, 4, 70],
+    "an empty row": [3, 0, 5],
+}
+
+
+@pytest.mark.parametrize("short", [True, False])
+@pytest.mark.parametrize("lengths", LENGTHS.values(), ids=list(LENGTHS))
+@pytest.mark.parametrize(("heads", "kv_heads"), [(4, 2), (3, 1), (2, 2)])
+@pytest.mark.parametrize("window", [None, 1, 3, 8, 12, 40])
+def test_values_and_gradients(monkeypatch, short, lengths, heads, kv_heads, window):
+    monkeypatch.setattr(window_module, "SHORT", 192 if short else 0)
+    component = Global() if window is None else Local(window=window)
+    mixer = component.build(shape(heads, kv_heads))
+    inputs = streams(sum(lengths), heads, kv_heads)
+    found = mixer(*inputs, torch.empty(0), Layout.from_lengths(lengths))
+    wanted = plain(*inputs, lengths, window or sum(lengths))
+    torch.testing.assert_close(found, wanted, **CLOSE)
+    upstream = torch.linspace(-1, 1, found.numel(), dtype=torch.float64).view_as(found)
+    torch.testing.assert_close(
+        torch.autograd.grad(found, inputs, upstream),
+        torch.autograd.grad(wanted, inputs, upstream),
+        **CLOSE,
+    )
+
+
+@pytest.mark.parametrize("window", [None, 1025, 20])
+def test_long_rows(window):
+    lengths = [300, 7]
+    component = Global() if window is None else Local(window=window)
+    inputs = streams(307, 2, 1)
+    with torch.no_grad():
+        found = component.build(shape(2, 1))(*inputs, torch.empty(0), Layout.from_lengths(lengths))
+        torch.testing.assert_close(found, plain(*inputs, lengths, window or 300), **CLOSE)
+
+
+def test_bfloat16_is_near():
+    inputs = [x.detach() for x in streams(20, 4, 2)]
+    narrow = [x.bfloat16() for x in inputs]
+    found = Local(window=6).build(shape())(*narrow, torch.empty(0), Layout.from_lengths([20]))
+    assert found.dtype == torch.bfloat16
+    wanted = plain(*(x.double() for x in narrow), [20], 6)
+    # Weights and outputs rounded to 8 bits each, of values up to about 3.
+    torch.testing.assert_close(found.double(), wanted, rtol=0, atol=3 * 2**-7)
+
+
+def test_a_local_cache_is_bounded():
+    cpu = torch.device("cpu")
+    make = lambda component, capacity: (  # noqa: E731
+        component.build(shape()).new_cache(3, capacity, torch.float32, cpu).values.shape[2]
+    )
+    assert make(Local(window=16), 100_000) == 16
+    assert make(Local(window=1025), 100_000) == 1025
+    assert make(Local(window=1025), 50) == 64
+    assert make(Global(), 100) == 128
+
+
+def test_tiles_are_the_same_for_every_size():
+    ends = [64, 128, 256, 512, 1024, 2048, 3072]
+    assert [stop for _, stop in tiles(3072)] == ends
+    assert list(tiles(100)) == [(0, 64), (64, 100)]
+    for length, end in [(1, 64), (64, 64), (65, 128), (1025, 2048), (2049, 3072)]:
+        assert bucket(length) == end
+
+
+def test_the_pattern():
+    pattern = LocalGlobal()
+    assert [layer for layer in range(12) if pattern.is_global(layer)] == [3, 7, 11]
+    assert [LocalGlobal(global_every=2).is_global(i) for i in range(4)] == [False, True] * 2
+    named = LocalGlobal(global_layers=(0, 2))
+    assert [named.is_global(layer) for layer in range(4)] == [True, False, True, False]
+    built = [pattern.build(shape(layer=layer)) for layer in (2, 3)]
+    assert [mixer.rotary for mixer in built] == [True, False]
+    assert [mixer.window for mixer in built] == [16, None]
+    assert Global(rotary=True).build(shape()).rotary
+
+
+@pytest.mark.parametrize(
+    ("component", "settings", "field"),
+    [
+        (Local, {"window": 0}, "window"),
+        (LocalGlobal, {"window": -1}, "window"),
+        (LocalGlobal, {"global_every": 0}, "global_every"),
+        (LocalGlobal, {"global_layers": (3, 1)}, "global_layers"),
+        (LocalGlobal, {"global_layers": (-1, 1)}, "global_layers"),
+    ],
+)
+def test_impossible_settings_are_named(component, settings, field):
+    with pytest.raises(ValueError, match=field):
+        component(**settings)
