@@ -117,7 +117,6 @@ def run(context: EvalContext) -> dict[str, Any]:
         eos_ids=eos_ids,
         temperature=stage.temperature,
         seed=protocol.seed,
-        device=next(decoder.parameters()).device,
     )
     results, graded = evaluate(
         sampler,

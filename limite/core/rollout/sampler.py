@@ -51,6 +51,9 @@ class StepDecoder(Protocol):
     @property
     def spec(self) -> ModelSpec: ...
 
+    @property
+    def device(self) -> torch.device: ...
+
     def new_cache(self, rows: int, capacity_tokens: int) -> Any: ...
 
     def extend(self, tokens: Tensor, layout: Layout, cache: Any) -> Tensor: ...
@@ -81,7 +84,6 @@ class Sampler:
         slots: int = 1024,
         forbid_from: int | None = None,
         compact_at: float = 0.25,
-        device: torch.device | str = "cpu",
     ) -> None:
         if not temperature > 0:
             raise LimiteError(f"temperature must be above 0, got {temperature}")
@@ -97,7 +99,7 @@ class Sampler:
         self.slots = slots
         self.forbid_from = tokenizer.vocabulary if forbid_from is None else forbid_from
         self.compact_at = compact_at
-        self.device = torch.device(device)
+        self.device = decoder.device
 
     def generate(
         self, requests: Sequence[Request], policy_version: int

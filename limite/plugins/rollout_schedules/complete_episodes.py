@@ -43,7 +43,7 @@ class CompleteEpisodesRun:
         if len(chosen) < self._groups:
             raise LimiteError(f"an update needs {self._groups} problems, only {len(chosen)} came")
         for group in chosen:
-            assert [request.sample_index for request in group] == list(range(self._rollouts))
+            assert len({request.sample_index for request in group}) == self._rollouts == len(group)
             assert len({request.problem.id for request in group}) == 1
         requests = [request for group in chosen for request in group]
         responses: list[Response | None] = [None] * len(requests)

@@ -41,6 +41,7 @@ class FakeDecoder:
 
     vocabulary: int
     spec: Any = attrs.field(factory=lambda: SimpleNamespace(context=83))
+    device: torch.device = attrs.field(factory=lambda: torch.device("cpu"))
     steps: list[int] = attrs.field(factory=list)
     prefilled: list[int] = attrs.field(factory=list)
     table: Tensor = attrs.field(init=False)  # [V, S]
