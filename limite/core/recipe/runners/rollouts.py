@@ -9,7 +9,7 @@ from limite.core.health.contrast import contrast_shares
 from limite.core.kinds import Curriculum, Request, Reward, RolloutSchedule, Verifier
 from limite.core.problem_source import ProblemSource
 from limite.core.recipe.stages import RL
-from limite.core.rollout.budget import completion_budget
+from limite.core.rollout.budget import completion_budget, is_finished
 from limite.core.rollout.sampler import Sampler
 from limite.core.types import Group, Problem, Response
 
@@ -112,7 +112,7 @@ def score(stage: RL, problem: Problem, responses: Sequence[Response]) -> Group:
             for response, verdict in zip(responses, verdicts, strict=True)
         ],
         correct=[
-            verdict.correct and response.finish_reason == "eos"
+            verdict.correct and is_finished(response)
             for response, verdict in zip(responses, verdicts, strict=True)
         ],
         verdicts=verdicts,
