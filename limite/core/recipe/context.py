@@ -21,7 +21,7 @@ from limite.core.model.decoder import Decoder
 from limite.core.model.init import build_decoder
 from limite.core.model.presets import preset
 from limite.core.model.spec import ModelSpec
-from limite.core.recipe.recipe import Recipe
+from limite.core.recipe.recipe import Recipe, stage_seeds
 from limite.core.recipe.rundir import RunDirectory
 from limite.core.recipe.stages import Stage
 from limite.core.registry import Registry
@@ -82,9 +82,7 @@ class StageContext:
     @property
     def seeds(self) -> Seeds:
         """Streams of the stage: from its own seed, or else from the recipe's and its name."""
-        if self.stage.seed is not None:
-            return Seeds(self.stage.seed).child("stage")
-        return Seeds(self.recipe.seed).child("stage", self.name)
+        return stage_seeds(self.recipe, self.name)
 
     @property
     def tokenizer(self) -> CharacterTokenizer:

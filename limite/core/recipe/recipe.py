@@ -10,6 +10,7 @@ import attrs
 from limite.core.kinds import Logger
 from limite.core.model.spec import ModelSpec
 from limite.core.recipe.stages import Stage
+from limite.core.seeds import Seeds
 from limite.core.tokenizer import CharacterTokenizer
 
 
@@ -42,3 +43,9 @@ class Recipe:
     tokenizer: CharacterTokenizer = attrs.field(factory=CharacterTokenizer)
     stages: dict[str, Stage] = attrs.field(validator=_are_stages)
     loggers: tuple[Logger | str, ...] = ("console", "jsonl")
+
+
+def stage_seeds(recipe: Recipe, name: str) -> Seeds:
+    """The streams of a stage: from its own seed, or else from the recipe's and the stage's name."""
+    own = recipe.stages[name].seed
+    return Seeds(recipe.seed).child("stage", name) if own is None else Seeds(own).child("stage")

@@ -1,12 +1,12 @@
 """A look at the problems of a stage before it runs: do they exist, can they be written, fit?
 
-As many problems are drawn as a stage wants distinct ones, within reason. They are not those of the
-run, where a text longer than all of these may still come up; the run then says so itself.
+A supervised stage is judged by the very documents it will read, within reason; the others by
+problems like those they will draw, among which a longer one may still come up in the run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
 import attrs
@@ -15,11 +15,12 @@ from limite.core.config_faults import Fault
 from limite.core.errors import LimiteError, did_you_mean
 from limite.core.model.spec import ModelSpec
 from limite.core.problem_source import ProblemSource
-from limite.core.recipe.recipe import Recipe
+from limite.core.recipe.recipe import Recipe, stage_seeds
 from limite.core.recipe.stages import RL, SFT, Eval, Mix, Stage
 from limite.core.registry import Registry
 from limite.core.rollout.budget import completion_budget
 from limite.core.seeds import Seeds
+from limite.core.train.documents import Document, make_documents, pick_style
 from limite.core.types import Problem
 
 DRAWN = 400
@@ -68,46 +69,57 @@ def problem_faults(
     sources = {each: weight for each, weight in mix.sources.items() if each not in unknown}
     if not any(sources.values()):
         return
+    seeds = _seeds(recipe, name) if isinstance(stage, SFT) else Seeds(0).child("check")
     problems: list[Problem] = []
     try:
-        problems += drawn(attrs.evolve(mix, sources=sources), stage, registry)
+        problems += drawn(attrs.evolve(mix, sources=sources), stage, registry, seeds)
     except LimiteError as error:
         yield Fault(("problems",), str(error))
         return
-    styles = list(stage.styles) if isinstance(stage, SFT) else []
-    unwritten = [*_style_faults(problems, styles)]
-    yield from unwritten
-    known = set(recipe.tokenizer.alphabet)
-    lacking = sorted(
-        {character for each in problems for character in _written(each, styles)} - known
-    )
+    texts_of_problems = [each.problem for each in problems]
+    if isinstance(stage, SFT):
+        unwritten = [*_style_faults(problems, stage.styles)]
+        yield from unwritten
+        if not unwritten:
+            picked = [pick_style(each, stage.styles, seeds) for each in problems]
+            texts_of_problems += [
+                each.solutions[style] for each, style in zip(problems, picked, strict=True)
+            ]
+    lacking = sorted(set().union(*texts_of_problems) - set(recipe.tokenizer.alphabet))
     if lacking:
         message = f"lacks {', '.join(map(repr, lacking))}, which problems of {name!r} contain"
         yield Fault(("tokenizer", "alphabet"), message)
         return
-    texts[name] = _lengths(recipe, problems, [] if unwritten else styles)
+    documents: list[Document] = []
+    if isinstance(stage, SFT) and not unwritten:
+        documents = make_documents(problems, stage.styles, recipe.tokenizer, seeds)
+    texts[name] = Texts(
+        prompts=[len(recipe.tokenizer.render_prompt(each)) for each in problems],
+        documents=[len(document.ids) for document in documents],
+    )
     yield from text_faults(recipe, stage, texts[name])
 
 
-def drawn(mix: Mix, stage: Stage, registry: Registry) -> list[Problem]:
+def _seeds(recipe: Recipe, name: str) -> Seeds:
+    """The streams of the stage, so that a supervised stage is judged by its own documents.
+
+    Where a seed could not be read, which is told elsewhere, any other does.
+    """
+    try:
+        return stage_seeds(recipe, name)
+    except AttributeError:
+        return Seeds(0)
+
+
+def drawn(mix: Mix, stage: Stage, registry: Registry, seeds: Seeds) -> list[Problem]:
     """Problems of a mixture, from the side of the split that the stage draws from."""
-    source = ProblemSource(mix, registry, Seeds(0).child("check"), isinstance(stage, Eval))
+    source = ProblemSource(mix, registry, seeds.child("problems"), isinstance(stage, Eval))
     if isinstance(stage, RL):  # which may draw a problem again, and needs no number of them
         each = max(1, DRAWN // len(source.arms))
         arms = range(len(source.arms))
         return [source.draw(arm, place) for arm in arms for place in range(each)]
     wanted = stage.documents if isinstance(stage, SFT) else cast(Eval, stage).count
     return source.distinct(min(wanted, DISTINCT))
-
-
-def _lengths(recipe: Recipe, problems: Sequence[Problem], styles: Sequence[str]) -> Texts:
-    prompts = [len(recipe.tokenizer.render_prompt(problem)) for problem in problems]
-    documents = [
-        prompt + len(recipe.tokenizer.encode(problem.solutions[style])) + 1  # the end token
-        for prompt, problem in zip(prompts, problems, strict=True)
-        for style in styles
-    ]
-    return Texts(prompts=prompts, documents=documents)
 
 
 def _generator_faults(mix: Mix, registry: Registry) -> Iterator[Fault]:
@@ -118,7 +130,7 @@ def _generator_faults(mix: Mix, registry: Registry) -> Iterator[Fault]:
             yield Fault(("problems", "sources", name), str(error))
 
 
-def _style_faults(problems: Sequence[Problem], styles: Sequence[str]) -> Iterator[Fault]:
+def _style_faults(problems: Sequence[Problem], styles: Iterable[str]) -> Iterator[Fault]:
     for style in styles:
         lacking = next((each for each in problems if style not in each.solutions), None)
         if lacking is not None:
@@ -127,11 +139,6 @@ def _style_faults(problems: Sequence[Problem], styles: Sequence[str]) -> Iterato
             there = "" if near else f"; there are {', '.join(lacking.solutions)}"
             message = f"no solutions in this style from {generator!r}{near}{there}"
             yield Fault(("styles", style), message)
-
-
-def _written(problem: Problem, styles: Sequence[str]) -> str:
-    solutions = [problem.solutions.get(style, "") for style in styles]
-    return "".join([problem.problem, *solutions])
 
 
 def text_faults(recipe: Recipe, stage: Stage, texts: Texts) -> Iterator[Fault]:
