@@ -30,6 +30,7 @@ context = 96
 type = "sft"
 problems = { sources = { sum-chain = 1 }, difficulty = [0.0, 0.3] }
 styles = { direct = 1, coarse = 1 }
+documents = 100
 steps = 10
 batch = 4
 [stages.before]
@@ -280,7 +281,7 @@ def test_components_are_asked(recipe: Path, others: Registry) -> None:
         "which an rl stage lacks; it has advantage, behavior_logp, entropy, logp",
         "--set stages.rl.optimizer=stubborn: stages.rl.optimizer: knows no such parameters",
         "--set stages.sft.lr_schedule=stubborn: stages.sft.lr_schedule: cannot last 10 steps",
-        f"{recipe}:19: stages.rl.rollouts: with groups of 8 every advantage "
+        f"{recipe}:20: stages.rl.rollouts: with groups of 8 every advantage "
         "is 0, and nothing can be learned",
     ]
 
