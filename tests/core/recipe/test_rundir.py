@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from limite.core.errors import LimiteError, RunFailed
-from limite.core.jsonl import append_jsonl, read_jsonl, write_jsonl
+from limite.core.jsonl import append_jsonl, read_json, read_jsonl, write_jsonl
 from limite.core.recipe.rundir import RunDirectory
 
 RECIPE = {
@@ -167,7 +167,7 @@ def test_stages_have_numbered_folders_and_a_receipt_when_they_are_finished(creat
     assert run.rollout_file("rl1", 12).parent.is_dir()
     assert run.stage_receipt("rl1") is None
     run.finish_stage("rl1", {"steps": 3})
-    assert run.stage_receipt("rl1") == {"steps": 3, "files": {}}
+    assert run.stage_receipt("rl1") == {"steps": 3, "status": "finished", "files": {}}
     assert run.stage_receipt("warm-up") is None
     run.finish_stage("warm-up", {"steps": 0})
     assert run.stage_receipt("warm-up") == {"steps": 0, "files": {}}
@@ -320,3 +320,13 @@ def test_what_killed_writes_left_goes_when_the_run_is_locked(create: Create) -> 
     with run.lock():
         assert not leftover.exists()
         assert (run.path / "recipe.toml").exists()
+
+
+def test_a_failed_stage_says_why_and_is_not_finished(create: Create) -> None:
+    run = create()
+    run.fail_stage("rl1", {"stage": "rl1", "error": "no signal"})
+    assert run.stage_receipt("rl1") is None
+    place = run.stage("rl1") / "receipt.json"
+    assert read_json(place) == {"stage": "rl1", "error": "no signal", "status": "failed"}
+    run.finish_stage("rl1", {"steps": 3})
+    assert run.stage_receipt("rl1") is not None
