@@ -23,7 +23,7 @@ class _Join(torch.autograd.Function):
         return (base * keep).add_(change * add)
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, ...]:
         base, change, keep, add = ctx.saved_tensors
         flat = gradient.reshape(-1)
@@ -38,7 +38,7 @@ class _Join(torch.autograd.Function):
 def join(base: Tensor, change: Tensor, keep: Tensor, add: Tensor) -> Tensor:
     """``keep * base + add * change`` with scalars rounded to the dtype of the activations."""
     kind = base.dtype
-    result: Tensor = _Join.apply(base, change, keep.to(kind), add.to(kind))
+    result: Tensor = _Join.apply(base, change, keep.to(kind), add.to(kind))  # type: ignore[no-untyped-call]
     return result
 
 

@@ -66,7 +66,7 @@ class _LogProbabilities(torch.autograd.Function):
         return chosen, entropy
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, d_chosen: Tensor, d_entropy: Tensor | None) -> tuple[Any, ...]:
         hidden, table, targets, total, entropy = ctx.saved_tensors
         cap, temperature, precision, elements = ctx.settings
@@ -115,7 +115,7 @@ def log_probabilities(
     them again for the gradient, so that ``[N, V]`` is never stored whole. Float32 from the
     product on (float64 for a float64 model).
     """
-    result: tuple[Tensor, Tensor | None] = _LogProbabilities.apply(
+    result: tuple[Tensor, Tensor | None] = _LogProbabilities.apply(  # type: ignore[no-untyped-call]
         hidden, table, targets, cap, temperature, precision, entropy, elements
     )
     return result

@@ -46,7 +46,7 @@ class _HeadMix(torch.autograd.Function):
         return mixed.view_as(outputs)
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         outputs, values, alpha, gates = ctx.saved_tensors
         count, heads, width = outputs.shape
@@ -107,5 +107,5 @@ def head_mix(outputs: Tensor, values: Tensor, alpha: Tensor | None, gates: Tenso
     """
     if alpha is None and gates is None:
         return outputs
-    result: Tensor = _HeadMix.apply(outputs, values, alpha, gates)
+    result: Tensor = _HeadMix.apply(outputs, values, alpha, gates)  # type: ignore[no-untyped-call]
     return result

@@ -31,7 +31,7 @@ class _SwiGLU(torch.autograd.Function):
         return silu(gate).mul_(up)
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
         gate, up = ctx.saved_tensors
         wide, d_up = widened(gate), F.silu(widened(gate)).mul_(gradient)
@@ -41,7 +41,7 @@ class _SwiGLU(torch.autograd.Function):
 
 def swiglu(gate: Tensor, up: Tensor) -> Tensor:
     """``silu(gate) * up``."""
-    result: Tensor = _SwiGLU.apply(gate, up)
+    result: Tensor = _SwiGLU.apply(gate, up)  # type: ignore[no-untyped-call]
     return result
 
 

@@ -48,7 +48,7 @@ class _RMSNorm(torch.autograd.Function):
         return (wide * inverse).to(values.dtype)
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> Tensor:
         values, inverse = ctx.saved_tensors
         change = rms_norm_backward(widened(gradient), widened(values), inverse)
@@ -57,5 +57,5 @@ class _RMSNorm(torch.autograd.Function):
 
 def rms_norm(values: Tensor) -> Tensor:
     """``x / sqrt(mean(x^2) + 2^-23)`` over the last axis, in float32, rounded once."""
-    result: Tensor = _RMSNorm.apply(values)
+    result: Tensor = _RMSNorm.apply(values)  # type: ignore[no-untyped-call]
     return result

@@ -89,7 +89,7 @@ class _NormAndRotate(torch.autograd.Function):
         return normal if phase is None else rotate(normal, phase.turn)
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         values, inverse = ctx.saved_tensors
         wide = widened(gradient)
@@ -100,5 +100,5 @@ class _NormAndRotate(torch.autograd.Function):
 
 def norm_and_rotate(values: Tensor, phase: Phase | None) -> Tensor:
     """Each head of ``[N, heads, D]`` brought to unit root mean square, then turned."""
-    result: Tensor = _NormAndRotate.apply(values, phase)
+    result: Tensor = _NormAndRotate.apply(values, phase)  # type: ignore[no-untyped-call]
     return result

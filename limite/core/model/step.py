@@ -186,12 +186,13 @@ def step(decoder: Decoder, weights: StepWeights, tokens: Tensor, cache: Cache) -
     spec = decoder.spec
     moment = Moment(cache.lengths, cache.longest, decoder.dtype)
     turn = decoder.rotary.phase(cache.lengths, spec.heads + spec.kv_heads, decoder.dtype).turn
+    values: Tensor | None
     if weights.doubled_values is not None:
-        values: Tensor | None = F.embedding(tokens, weights.doubled_values)
-        values = values.unflatten(-1, (spec.kv_heads, spec.head_width))
+        rows = F.embedding(tokens, weights.doubled_values)
+        values = rows.unflatten(-1, (spec.kv_heads, spec.head_width))
     else:
-        rows = decoder.value_rows(tokens)
-        values = None if rows is None else rows * 2.0
+        values = decoder.value_rows(tokens)
+        values = None if values is None else values * 2.0
     if weights.table is not None:
         stream = F.embedding(tokens, weights.table)
     else:

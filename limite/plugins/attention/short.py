@@ -46,7 +46,7 @@ class _Short(torch.autograd.Function):
         return layout.unpad(outs)
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         layout, kv_heads, scale = ctx.settings
         saved = iter(ctx.saved_tensors)
@@ -96,5 +96,5 @@ def attend_short(
     scale: float,
 ) -> Tensor:
     """``softmax(scale q.k + bias) v`` over packed rows: ``[N, heads, D]``; a bias per block."""
-    result: Tensor = _Short.apply(queries, keys, values, layout, biases, scale)
+    result: Tensor = _Short.apply(queries, keys, values, layout, biases, scale)  # type: ignore[no-untyped-call]
     return result

@@ -36,7 +36,8 @@ def attention_laws(component: Attention) -> dict[str, Callable[[], None]]:
     if not list(_build(component, Case()).parameters()):
         laws.append(grouped_equals_repeated_heads)
     laws.append(a_token_sees_its_window)
-    if "window" in {field.name for field in attrs.fields(type(component))}:
+    settings: Any = type(component)
+    if "window" in {field.name for field in attrs.fields(settings)}:
         laws.append(a_wide_window_sees_everything)
     return {law.__name__: functools.partial(law, component) for law in laws}
 
@@ -171,7 +172,7 @@ class _Decoding:
     """A mixer with a cache, fed a chunk at a time as a decoder does."""
 
     def __init__(self, mixer: AttentionMixer, rows: int, capacity: int = CAPACITY) -> None:
-        self.mixer = mixer
+        self.mixer: Any = mixer
         self.seen = [0] * rows
         self.cache = mixer.new_cache(rows, capacity, torch.float64, torch.device("cpu"))
 
