@@ -35,12 +35,12 @@ class _Short(torch.autograd.Function):
             layout.pad(queries), layout.pad(keys), layout.pad(values), biases, strict=True
         ):
             rows = len(q)
-            q, k, v = (_fold(x, kv_heads) for x in (q, k, v))  # [b * K, T * G, D], [b * K, T, D]
+            q, k, v = (fold(x, kv_heads) for x in (q, k, v))  # [b * K, T * G, D], [b * K, T, D]
             scores = torch.bmm(q, k.transpose(1, 2))  # [b * K, T * G, T]
             weights = torch.add(bias, scores, alpha=scale).softmax(-1)
             out = torch.bmm(weights, v)
             kept += [q, k, v, weights, out]
-            outs.append(_unfold(out, rows, k.shape[1]))
+            outs.append(unfold(out, rows, k.shape[1]))
         ctx.save_for_backward(*kept)
         ctx.settings = layout, kv_heads, scale
         return layout.unpad(outs)
@@ -54,7 +54,7 @@ class _Short(torch.autograd.Function):
         for g in layout.spread(gradient):
             q, k, v, weights, out = (next(saved) for _ in range(5))
             rows, length = g.shape[:2]
-            g = _fold(g, kv_heads)
+            g = fold(g, kv_heads)
             delta = (g * out).sum(-1, keepdim=True)
             d_scores = torch.bmm(g, v.transpose(1, 2)).sub_(delta).mul_(weights)
             found = (
@@ -63,11 +63,11 @@ class _Short(torch.autograd.Function):
                 torch.bmm(weights.transpose(1, 2), g),
             )
             for into, change in zip(changes, found, strict=True):
-                into.append(_unfold(change, rows, length))
+                into.append(unfold(change, rows, length))
         return (*(layout.unpad(change) for change in changes), None, None, None)
 
 
-def _fold(padded: Tensor, kv_heads: int) -> Tensor:
+def fold(padded: Tensor, kv_heads: int) -> Tensor:
     """``[b, T, K * G, D]`` to ``[b * K, T * G, D]``; a view when there is one key/value head."""
     rows, length, heads, width = padded.shape
     if kv_heads == 1:
@@ -76,7 +76,8 @@ def _fold(padded: Tensor, kv_heads: int) -> Tensor:
     return split.reshape(rows * kv_heads, length * heads // kv_heads, width)
 
 
-def _unfold(folded: Tensor, rows: int, length: int) -> Tensor:
+def unfold(folded: Tensor, rows: int, length: int) -> Tensor:
+    """The way back: ``[b, T, K * G, D]``."""
     split = folded.view(rows, len(folded) // rows, length, -1, folded.shape[-1])
     return split.transpose(1, 2).flatten(2, 3)
 

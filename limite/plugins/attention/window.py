@@ -12,9 +12,13 @@ from limite.core.model.spec import AttentionShape
 from limite.plugins.attention.chunks import band, chunk_groups
 from limite.plugins.attention.keyvalue import KeyValueCache, attend_step, bucket
 from limite.plugins.attention.short import attend_short, short_bias
+from limite.plugins.attention.stretches import Stretches, attend_stretches, cut
 
 SHORT = 192
 """Rows up to this many tokens keep their attention weights for the backward pass."""
+
+NARROW = 64
+"""Windows up to this many tokens are worked through in stretches."""
 
 
 class WindowMixer(AttentionMixer):
@@ -32,11 +36,27 @@ class WindowMixer(AttentionMixer):
     def forward(
         self, queries: Tensor, keys: Tensor, values: Tensor, inputs: Tensor, layout: Layout
     ) -> Tensor:
-        if layout.longest <= SHORT and queries.dtype.itemsize >= 4:
+        plain = queries.dtype.itemsize >= 4
+        if plain and self.window is not None and self.window <= NARROW:
+            stretches, bias = self._stretches(layout, self.window, queries.dtype)
+            return attend_stretches(queries, keys, values, stretches, bias, self.scale)
+        if plain and layout.longest <= SHORT:
             biases = self._biases(layout, queries.dtype)
             return attend_short(queries, keys, values, layout, biases, self.scale)
         blocks = zip(layout.pad(queries), layout.pad(keys), layout.pad(values), strict=True)
         return layout.unpad([self._attend_block(*block) for block in blocks])
+
+    def _stretches(
+        self, layout: Layout, window: int, dtype: torch.dtype
+    ) -> tuple[Stretches, Tensor]:
+        groups = self.heads // self.kv_heads
+        memo = ("stretches", window, self.kv_heads, groups, dtype)
+        if memo not in layout.memo:
+            found = cut(layout, window, dtype)
+            bias = found.bias.repeat_interleave(self.kv_heads, 0).repeat_interleave(groups, 1)
+            layout.memo[memo] = found, bias
+        stretches: tuple[Stretches, Tensor] = layout.memo[memo]
+        return stretches
 
     def _biases(self, layout: Layout, dtype: torch.dtype) -> list[Tensor]:
         groups = self.heads // self.kv_heads

@@ -60,12 +60,13 @@ LENGTHS = {
 }
 
 
-@pytest.mark.parametrize("short", [True, False])
+@pytest.mark.parametrize("way", ["stretches", "short", "long"])
 @pytest.mark.parametrize("lengths", LENGTHS.values(), ids=list(LENGTHS))
 @pytest.mark.parametrize(("heads", "kv_heads"), [(4, 2), (3, 1), (2, 2)])
 @pytest.mark.parametrize("window", [None, 1, 3, 8, 12, 40])
-def test_values_and_gradients(monkeypatch, short, lengths, heads, kv_heads, window):
-    monkeypatch.setattr(window_module, "SHORT", 192 if short else 0)
+def test_values_and_gradients(monkeypatch, way, lengths, heads, kv_heads, window):
+    monkeypatch.setattr(window_module, "NARROW", 64 if way == "stretches" else 0)
+    monkeypatch.setattr(window_module, "SHORT", 0 if way == "long" else 192)
     component = Global() if window is None else Local(window=window)
     mixer = component.build(shape(heads, kv_heads))
     inputs = streams(sum(lengths), heads, kv_heads)
@@ -80,7 +81,7 @@ def test_values_and_gradients(monkeypatch, short, lengths, heads, kv_heads, wind
     )
 
 
-@pytest.mark.parametrize("window", [None, 1025, 20])
+@pytest.mark.parametrize("window", [None, 1025, 70, 20])
 def test_long_rows(window):
     lengths = [300, 7]
     component = Global() if window is None else Local(window=window)
