@@ -28,64 +28,55 @@ class _HeadMix(torch.autograd.Function):
         count, heads, width = outputs.shape
         shape = (count, values.shape[1], heads // values.shape[1], width)
         mixed = outputs.view(shape)
-        ctx.save_for_backward(outputs, values, alpha, gates)
-        half = outputs.dtype.itemsize < 4
         gate = None if gates is None else gates.sigmoid().mul_(2.0).view(*shape[:3], 1)
+        unit = length = along = bounded = None
         if alpha is not None:
-            unit, _ = _unit(values)
-            strength = _dot(widened(mixed), unit) * _strength(alpha, shape)
-            if half:
+            unit, length = _unit(values)
+            bounded = alpha.tanh().view(1, shape[1], shape[2], 1)
+            along = _dot(widened(mixed), unit)
+        ctx.save_for_backward(outputs, alpha, gate, unit, length, along, bounded)
+        ctx.shape, ctx.kinds = shape, (values.dtype, None if gates is None else gates.dtype)
+        if alpha is not None:
+            strength = along * bounded
+            if outputs.dtype.itemsize < 4:
                 mixed = mixed - (strength * unit).to(mixed.dtype)
-            elif gate is None:
-                mixed = torch.addcmul(mixed, strength, unit, value=-1)
             else:
-                mixed = (mixed * gate).addcmul_(strength.mul_(gate), unit, value=-1)
-                gate = None
+                mixed = torch.addcmul(mixed, strength, unit, value=-1)
         if gate is not None:
-            mixed = mixed * gate
+            mixed = mixed * gate if alpha is None else mixed.mul_(gate)
         return mixed.view_as(outputs)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        outputs, values, alpha, gates = ctx.saved_tensors
-        count, heads, width = outputs.shape
-        shape = (count, values.shape[1], heads // values.shape[1], width)
-        wide = widened(gradient.reshape(shape))
-        mixed = widened(outputs).view(shape)
-        d_gates = d_values = d_alpha = None
-        sigmoid = gate = None
-        if gates is not None:
-            sigmoid = widened(gates).sigmoid().view(*shape[:3], 1)
-            gate = sigmoid * 2.0
-            d_gate = _dot(wide, mixed)
-        if alpha is None:
-            d_outputs = wide if gate is None else wide * gate
-        else:
-            unit, length = _unit(values)
-            bounded = _strength(alpha, shape)
-            along, pushed = _dot(mixed, unit), _dot(wide, unit)
+        outputs, alpha, gate, unit, length, along, bounded = ctx.saved_tensors
+        value_kind, gate_kind = ctx.kinds
+        wide = widened(gradient.reshape(ctx.shape))
+        mixed = widened(outputs).view(ctx.shape)
+        gate = None if gate is None else widened(gate)
+        d_gate = None if gate is None else _dot(wide, mixed)
+        d_outputs = wide if gate is None else wide * gate
+        d_values = d_alpha = d_gates = None
+        if alpha is not None:
+            pushed = _dot(wide, unit)
             both = along * pushed  # [N, K, G, 1]
-            if gate is not None:
-                d_gate = d_gate - bounded * both
             factor = bounded if gate is None else bounded * gate
-            d_outputs = wide if gate is None else wide * gate
+            if d_gate is not None:
+                d_gate.addcmul_(bounded, both, value=-1)
             d_outputs = torch.addcmul(d_outputs, factor * pushed, unit, value=-1)
-            d_bounded = -both if gate is None else -both * gate
-            slope = 1 - bounded * bounded
-            d_alpha = (d_bounded.sum(0, keepdim=True) * slope).flatten().to(alpha.dtype)
+            d_bounded = (both if gate is None else both * gate).sum(0, keepdim=True)
+            d_alpha = (bounded * bounded - 1).mul_(d_bounded).flatten().to(alpha.dtype)
             # The gradient of the unit vector, less its part along the vector where the length
             # is what was divided by.
-            change = torch.addcmul(wide * along, mixed, pushed).mul_(factor.neg())
-            change = change.sum(2, keepdim=True)
+            change = (wide * (factor * along)).addcmul_(mixed, factor * pushed)
             inward = (factor * both).sum(2, keepdim=True).mul_(2.0).mul_(length > EPSILON)
-            d_values = change.addcmul_(inward, unit).div_(length.clamp(min=EPSILON))
-            d_values = d_values.view_as(values).to(values.dtype)
-        if gates is not None:
-            assert sigmoid is not None
-            d_gates = d_gate.mul_(sigmoid - sigmoid * sigmoid).mul_(2.0)
-            d_gates = d_gates.view_as(gates).to(gates.dtype)
-        return d_outputs.view_as(outputs).to(outputs.dtype), d_values, d_alpha, d_gates
+            d_values = (inward * unit).sub_(change.sum(2, keepdim=True))
+            d_values = d_values.div_(length.clamp(min=EPSILON)).squeeze(2).to(value_kind)
+        if gate is not None:
+            # d(2 sigmoid) = 2 sigmoid (1 - sigmoid), by gate = 2 sigmoid
+            d_gates = d_gate.mul_(gate * (2.0 - gate)).mul_(0.5)
+            d_gates = d_gates.flatten(1).to(gate_kind)
+        return d_outputs.reshape(outputs.shape).to(outputs.dtype), d_values, d_alpha, d_gates
 
 
 def _unit(values: Tensor) -> tuple[Tensor, Tensor]:
@@ -93,10 +84,6 @@ def _unit(values: Tensor) -> tuple[Tensor, Tensor]:
     wide = widened(values)
     length = torch.linalg.vector_norm(wide, dim=-1, keepdim=True)
     return (wide / length.clamp(min=EPSILON)).unsqueeze(2), length.unsqueeze(2)
-
-
-def _strength(alpha: Tensor, shape: tuple[int, int, int, int]) -> Tensor:
-    return alpha.tanh().view(1, shape[1], shape[2], 1)
 
 
 def head_mix(outputs: Tensor, values: Tensor, alpha: Tensor | None, gates: Tensor | None) -> Tensor:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
-from limite.core.model.norm import widened
 from limite.core.model.weights import Matrix
 
 
@@ -24,25 +20,11 @@ def silu(values: Tensor) -> Tensor:
     return values / values.neg().exp_().add_(1.0)
 
 
-class _SwiGLU(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, gate: Tensor, up: Tensor) -> Tensor:
-        ctx.save_for_backward(gate, up)
-        return silu(gate).mul_(up)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
-        gate, up = ctx.saved_tensors
-        wide, d_up = widened(gate), F.silu(widened(gate)).mul_(gradient)
-        d_gate = torch.ops.aten.silu_backward(widened(gradient * up), wide)
-        return d_gate.to(gate.dtype), d_up.to(up.dtype)
-
-
 def swiglu(gate: Tensor, up: Tensor) -> Tensor:
     """``silu(gate) * up``."""
-    result: Tensor = _SwiGLU.apply(gate, up)  # type: ignore[no-untyped-call]
-    return result
+    if torch.is_grad_enabled():  # learning minds speed more than a row's last bit
+        return F.silu(gate) * up
+    return silu(gate).mul_(up)
 
 
 class MLP(nn.Module):
