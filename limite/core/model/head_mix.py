@@ -29,14 +29,14 @@ class _HeadMix(torch.autograd.Function):
         shape = (count, values.shape[1], heads // values.shape[1], width)
         mixed = outputs.view(shape)
         gate = None if gates is None else gates.sigmoid().mul_(2.0).view(*shape[:3], 1)
-        unit = length = along = bounded = None
-        if alpha is not None:
+        ctx.shape, ctx.kinds = shape, (values.dtype, None if gates is None else gates.dtype)
+        if alpha is None:
+            ctx.save_for_backward(outputs, alpha, gate, None, None, None, None)
+        else:
             unit, length = _unit(values)
             bounded = alpha.tanh().view(1, shape[1], shape[2], 1)
             along = _dot(widened(mixed), unit)
-        ctx.save_for_backward(outputs, alpha, gate, unit, length, along, bounded)
-        ctx.shape, ctx.kinds = shape, (values.dtype, None if gates is None else gates.dtype)
-        if alpha is not None:
+            ctx.save_for_backward(outputs, alpha, gate, unit, length, along, bounded)
             strength = along * bounded
             if outputs.dtype.itemsize < 4:
                 mixed = mixed - (strength * unit).to(mixed.dtype)
@@ -54,15 +54,14 @@ class _HeadMix(torch.autograd.Function):
         wide = widened(gradient.reshape(ctx.shape))
         mixed = widened(outputs).view(ctx.shape)
         gate = None if gate is None else widened(gate)
-        d_gate = None if gate is None else _dot(wide, mixed)
+        d_gate = _dot(wide, mixed)
         d_outputs = wide if gate is None else wide * gate
         d_values = d_alpha = d_gates = None
         if alpha is not None:
             pushed = _dot(wide, unit)
             both = along * pushed  # [N, K, G, 1]
             factor = bounded if gate is None else bounded * gate
-            if d_gate is not None:
-                d_gate.addcmul_(bounded, both, value=-1)
+            d_gate.addcmul_(bounded, both, value=-1)
             d_outputs = torch.addcmul(d_outputs, factor * pushed, unit, value=-1)
             d_bounded = (both if gate is None else both * gate).sum(0, keepdim=True)
             d_alpha = (bounded * bounded - 1).mul_(d_bounded).flatten().to(alpha.dtype)

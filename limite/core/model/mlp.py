@@ -17,7 +17,7 @@ def silu(values: Tensor) -> Tensor:
     """
     if values.dtype.itemsize < 4:
         return F.silu(values.float()).to(values.dtype)
-    return values / values.neg().exp_().add_(1.0)
+    return values.neg().exp_().add_(1.0).reciprocal_().mul_(values)
 
 
 def swiglu(gate: Tensor, up: Tensor) -> Tensor:
