@@ -170,7 +170,7 @@ def test_stages_have_numbered_folders_and_a_receipt_when_they_are_finished(creat
     assert run.stage_receipt("rl1") == {"steps": 3, "status": "finished", "files": {}}
     assert run.stage_receipt("warm-up") is None
     run.finish_stage("warm-up", {"steps": 0})
-    assert run.stage_receipt("warm-up") == {"steps": 0, "files": {}}
+    assert run.stage_receipt("warm-up") == {"steps": 0, "status": "finished", "files": {}}
 
 
 def test_a_finished_stage_vouches_for_its_files(create: Create) -> None:
