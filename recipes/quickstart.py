@@ -6,6 +6,7 @@ from limite import (
     SFT,
     AdamW,
     Eval,
+    HealthLimits,
     Mix,
     ModelSpec,
     Muon,
@@ -16,7 +17,7 @@ from limite import (
 
 problems = Mix(
     {"sum-chain": 1, "linear-equation": 1, "modular-expression": 1},
-    difficulty=(0.0, 0.5),
+    difficulty=(0.0, 0.3),
     levels=3,
 )
 
@@ -31,16 +32,16 @@ recipe = Recipe(
         "sft": SFT(
             problems=problems,
             styles={"direct": 0.4, "coarse": 0.35, "fine": 0.25},
-            documents=4000,
-            steps=1400,
+            documents=8000,
+            steps=1200,
             batch=32,
-            optimizer=Muon(lr=0.03),
+            optimizer=Muon(lr=0.02, other_lr_ratio=1.0),
             lr_schedule=WarmupStableDecay(warmup_steps=20, decay_share=0.4),
         ),
         "after-sft": Eval(problems=problems, count=400, samples=4, max_tokens=48),
         "rl": RL(
             problems=problems,
-            steps=66,
+            steps=50,
             groups=128,
             rollouts=8,
             off_policy_updates=15,
@@ -49,6 +50,7 @@ recipe = Recipe(
             optimizer=AdamW(lr=7e-4, betas=(0.9, 0.95)),
             lr_schedule=WarmupStableDecay(warmup_steps=3, decay_share=0.3),
             curriculum=PassRate(),
+            health=HealthLimits(every=5),
         ),
         "after-rl": Eval(
             problems=problems, count=400, samples=4, max_tokens=48, against="after-sft"

@@ -49,7 +49,6 @@ steps = 2
 groups = 8
 rollouts = 8
 max_tokens = 8
-advantage = "group"
 objective = "softclip"
 """
 

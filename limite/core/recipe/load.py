@@ -20,7 +20,7 @@ from limite.core.kinds import Advantage
 from limite.core.overrides import Override, apply_overrides, culprit, parse_override
 from limite.core.recipe.python_source import run_python
 from limite.core.recipe.recipe import Recipe
-from limite.core.recipe.stages import RL
+from limite.core.recipe.stages import PLAIN_ADVANTAGE, RL
 
 
 @attrs.frozen(kw_only=True)
@@ -181,7 +181,7 @@ def _read(data: Any, registry: Components) -> tuple[Any, list[Fault]]:
 
 
 def _add_advantages(recipe: Any, registry: Components) -> list[Fault]:
-    """Gives every RL stage its advantage: the objective's own where the stage names none."""
+    """Gives every RL stage that names no advantage its objective's own, or else the plain one."""
     faults: list[Fault] = []
     stages = getattr(recipe, "stages", {})
     for name, stage in stages.items():
@@ -191,12 +191,8 @@ def _add_advantages(recipe: Any, registry: Components) -> list[Fault]:
             continue
         if getattr(stage, "advantage", objective) is not None:
             continue
-        paired = getattr(type(objective), "paired_advantage", None)
+        paired = getattr(type(objective), "paired_advantage", PLAIN_ADVANTAGE)
         path = ("stages", name, "advantage")
-        if paired is None:
-            title = config.type_name(type(objective), registry)
-            faults.append(Fault(path, f"missing, and the objective {title!r} brings none"))
-            continue
         try:
             advantage = config.read(paired, cast(Any, Advantage), registry)
         except Faults as found:

@@ -115,7 +115,9 @@ class RL(Stage):
     )
     temperature: float = attrs.field(default=1.0, validator=gt(0.0))
     objective: Objective | str = "dppo"
-    advantage: Advantage | str | None = None
+    advantage: Advantage | str | None = attrs.field(
+        default=None, metadata={"help": "without it the one that belongs to the objective"}
+    )
     reward: Reward | str = "accuracy"
     verifier: Verifier | str = "exact"
     curriculum: Curriculum | str = "pass-rate"
@@ -147,6 +149,9 @@ class Eval(Stage):
     against: str | None = None
     confidence: float = attrs.field(default=0.95, validator=and_(gt(0.5), lt(1.0)))
 
+
+PLAIN_ADVANTAGE = "group"
+"""The advantage of an RL stage that names none and whose objective brings none."""
 
 STAGE_KINDS: dict[str, type[Stage]] = {stage.kind: stage for stage in (SFT, RL, Eval)}
 
