@@ -1,0 +1,39 @@
+"""Every recipe that comes with limite: it checks, and it runs through all its stages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from limite.core.discover import load_registry
+from limite.core.recipe.check import check_file
+from limite.core.recipe.engine import start
+from limite.core.recipe.stages import RL, SFT, Eval
+
+RECIPES = Path(__file__).parents[2] / "recipes"
+FILES = sorted(path for path in RECIPES.iterdir() if path.suffix in (".py", ".toml"))
+
+SHORTER = {
+    SFT: {"steps": 2, "documents": 64, "batch": 4},
+    RL: {"steps": 1, "groups": 4, "rollouts": 2, "off_policy_updates": 1},
+    Eval: {"count": 20, "samples": 1},
+}
+
+
+def test_there_are_recipes():
+    assert {path.stem for path in FILES} >= {"quickstart", "smoke"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_recipe_runs_through_all_its_stages(path, tmp_path):
+    loaded, _ = check_file(path, (), load_registry())
+    shorter = [
+        f"stages.{name}.{setting}={value}"
+        for name, stage in loaded.recipe.stages.items()
+        for setting, value in SHORTER[type(stage)].items()
+    ]
+    result = start(path, out=tmp_path, overrides=shorter, echo=lambda _line: None)
+    assert list(result.stages) == list(loaded.recipe.stages)
+    assert all(receipt["status"] == "finished" for receipt in result.stages.values())
+    assert result.report.stat().st_size > 10_000
