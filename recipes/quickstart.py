@@ -16,7 +16,7 @@ from limite import (
 )
 
 problems = Mix(
-    {"sum-chain": 1, "linear-equation": 1, "modular-expression": 1},
+    {"sum-chain": 1, "modular-expression": 1},
     difficulty=(0.0, 0.3),
     levels=3,
 )
@@ -33,7 +33,7 @@ recipe = Recipe(
             problems=problems,
             styles={"direct": 0.4, "coarse": 0.35, "fine": 0.25},
             documents=8000,
-            steps=1200,
+            steps=1100,
             batch=32,
             optimizer=Muon(lr=0.02, other_lr_ratio=1.0),
             lr_schedule=WarmupStableDecay(warmup_steps=20, decay_share=0.4),
