@@ -13,7 +13,7 @@ from limite.core.jsonl import write_json, write_jsonl
 from limite.core.kinds import Verifier
 from limite.core.model.decoder import Decoder
 from limite.core.model.spec import ModelSpec
-from limite.core.problem_source import ProblemSource
+from limite.core.recipe.problem_source import ProblemSource
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.stages import Eval, Stage
 from limite.core.registry import Registry

@@ -16,8 +16,8 @@ from limite.core.kinds import Advantage, LRSchedule, Objective, Optimizer
 from limite.core.model.spec import ModelSpec
 from limite.core.recipe.cost import Plan, plan_of
 from limite.core.recipe.load import LoadedRecipe, draft_recipe, finished, in_order
+from limite.core.recipe.problem_checks import Texts, problem_faults
 from limite.core.recipe.recipe import Recipe
-from limite.core.recipe.samples import Texts, problem_faults
 from limite.core.recipe.stages import RL, SFT, Eval, Stage
 from limite.core.registry import Registry
 from limite.core.types import Answer, Group, Problem, Response

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 import attrs
 
 from limite.core.model.spec import ModelSpec
+from limite.core.recipe.problem_checks import Texts
 from limite.core.recipe.recipe import Recipe
-from limite.core.recipe.samples import Texts
 from limite.core.recipe.stages import RL, SFT, Eval, Stage
 from limite.core.registry import Registry
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from limite.core.health.contrast import contrast_shares
 from limite.core.kinds import Curriculum, Request, Reward, RolloutSchedule, Verifier
-from limite.core.problem_source import ProblemSource
+from limite.core.recipe.problem_source import ProblemSource
 from limite.core.recipe.stages import RL
 from limite.core.rollout.budget import completion_budget, is_finished
 from limite.core.rollout.sampler import Sampler

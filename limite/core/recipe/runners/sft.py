@@ -11,7 +11,7 @@ from torch import Tensor
 
 from limite.core.kinds import LRSchedule, Optimizer
 from limite.core.model.layout import Layout
-from limite.core.problem_source import ProblemSource
+from limite.core.recipe.problem_source import ProblemSource
 from limite.core.recipe.runners.session import TrainingSession, accumulate
 from limite.core.recipe.stages import SFT
 from limite.core.separation import text_hash

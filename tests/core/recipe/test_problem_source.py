@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from limite.core.discover import load_registry
 from limite.core.errors import LimiteError
-from limite.core.problem_source import ProblemSource, arms, rotation
+from limite.core.recipe.problem_source import ProblemSource, arms, rotation
 from limite.core.recipe.stages import Mix
 from limite.core.seeds import Seeds
 from limite.core.separation import assert_separate, is_held_out, text_hash

@@ -14,7 +14,7 @@ import attrs
 from limite.core.config_faults import Fault
 from limite.core.errors import LimiteError, did_you_mean
 from limite.core.model.spec import ModelSpec
-from limite.core.problem_source import ProblemSource
+from limite.core.recipe.problem_source import ProblemSource
 from limite.core.recipe.recipe import Recipe, stage_seeds
 from limite.core.recipe.stages import RL, SFT, Eval, Mix, Stage
 from limite.core.registry import Registry
