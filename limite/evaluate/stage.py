@@ -13,12 +13,11 @@ from limite.core.jsonl import write_json, write_jsonl
 from limite.core.kinds import Verifier
 from limite.core.model.decoder import Decoder
 from limite.core.model.spec import ModelSpec
-from limite.core.recipe.problem_source import ProblemSource
-from limite.core.recipe.recipe import Recipe
+from limite.core.recipe.problem_source import held_out_problems
+from limite.core.recipe.recipe import Recipe, evaluation_seeds
 from limite.core.recipe.stages import Eval, Stage
 from limite.core.registry import Registry
 from limite.core.rollout.sampler import Sampler
-from limite.core.seeds import Seeds
 from limite.core.separation import assert_separate, text_hash
 from limite.core.tokenizer import CharacterTokenizer
 from limite.core.types import Problem
@@ -60,20 +59,11 @@ class EvalContext(Protocol):
     def training_hashes(self) -> Collection[str]: ...
 
 
-def seeds_of(context: EvalContext) -> Seeds:
-    """The streams of an evaluation: the same for all stages of one seed, so that two ``Eval``
-    stages with the same settings ask the same problems and are paired."""
-    own = context.stage.seed
-    return Seeds(context.recipe.seed if own is None else own).child("evaluation")
-
-
 def problems_of(context: EvalContext) -> list[Problem]:
     """The held-out problems of the stage: a function of its mixture, count and seed alone."""
     stage = cast(Eval, context.stage)
-    source = ProblemSource(
-        stage.problems, context.registry, seeds_of(context).child("problems"), held_out=True
-    )
-    return source.distinct(stage.count)
+    seeds = evaluation_seeds(context.recipe, context.name)
+    return held_out_problems(stage, context.registry, seeds)
 
 
 def run(context: EvalContext) -> dict[str, Any]:
@@ -82,7 +72,7 @@ def run(context: EvalContext) -> dict[str, Any]:
     stage = cast(Eval, context.stage)
     model = cast(ModelSpec, context.recipe.model)
     verifier = cast(Verifier, stage.verifier)
-    seeds = seeds_of(context)
+    seeds = evaluation_seeds(context.recipe, context.name)
     problems = problems_of(context)
     training = context.training_hashes()
     assert_separate(training, {text_hash(problem.problem): problem.problem for problem in problems})

@@ -22,3 +22,10 @@ class HealthLimits:
         validator=ge(1),
         metadata={"help": "batches from one measurement to the next", "unit": "rollout batches"},
     )
+
+    def __attrs_post_init__(self) -> None:
+        low, high = self.mean_weight_low, self.mean_weight_high
+        if low > high:
+            raise ValueError(
+                f"'mean_weight_low' ({low}) must be at most 'mean_weight_high' ({high})"
+            )

@@ -11,7 +11,7 @@ from limite.core.errors import RunFailed
 
 
 def check_loss(value: float, *, where: str = "") -> None:
-    """Refuse a loss that is not finite, before ``backward``."""
+    """Refuse a loss that is not finite, before the optimizer step."""
     if not math.isfinite(value):
         raise RunFailed(
             f"the loss{_at(where)} is {value}; no optimizer step was taken and the weights are as "

@@ -1,7 +1,8 @@
 """A look at the problems of a stage before it runs: do they exist, can they be written, fit?
 
-A supervised stage is judged by the very documents it will read, within reason; the others by
-problems like those they will draw, among which a longer one may still come up in the run.
+A supervised stage is judged by the very documents it will read, within reason, and an evaluation
+by the very problems it will ask. Reinforcement draws what its curriculum wants, so it is judged by
+many problems of every arm; a longer one may still come up in the run.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ import attrs
 from limite.core.config_faults import Fault
 from limite.core.errors import LimiteError, did_you_mean
 from limite.core.model.spec import ModelSpec
-from limite.core.recipe.problem_source import ProblemSource
-from limite.core.recipe.recipe import Recipe, stage_seeds
+from limite.core.recipe.problem_source import ProblemSource, held_out_problems
+from limite.core.recipe.recipe import Recipe, evaluation_seeds, stage_seeds
 from limite.core.recipe.stages import RL, SFT, Eval, Mix, Stage
 from limite.core.registry import Registry
 from limite.core.rollout.budget import completion_budget
@@ -23,8 +24,8 @@ from limite.core.seeds import Seeds
 from limite.core.train.documents import Document, make_documents, pick_style
 from limite.core.types import Problem
 
-DRAWN = 400
-DISTINCT = 10_000
+DRAWN = 2_000
+DOCUMENTS = 10_000
 
 
 @attrs.frozen(kw_only=True)
@@ -69,10 +70,10 @@ def problem_faults(
     sources = {each: weight for each, weight in mix.sources.items() if each not in unknown}
     if not any(sources.values()):
         return
-    seeds = _seeds(recipe, name) if isinstance(stage, SFT) else Seeds(0).child("check")
+    seeds = _seeds(recipe, name)
     problems: list[Problem] = []
     try:
-        problems += drawn(attrs.evolve(mix, sources=sources), stage, registry, seeds)
+        problems += drawn(_with_problems(stage, sources), registry, seeds)
     except LimiteError as error:
         yield Fault(("problems",), str(error))
         return
@@ -101,25 +102,34 @@ def problem_faults(
 
 
 def _seeds(recipe: Recipe, name: str) -> Seeds:
-    """The streams of the stage, so that a supervised stage is judged by its own documents.
+    """The streams of the stage, so that it is judged by what it will draw.
 
     Where a seed could not be read, which is told elsewhere, any other does.
     """
     try:
-        return stage_seeds(recipe, name)
+        named = evaluation_seeds if isinstance(recipe.stages[name], Eval) else stage_seeds
+        return named(recipe, name)
     except AttributeError:
         return Seeds(0)
 
 
-def drawn(mix: Mix, stage: Stage, registry: Registry, seeds: Seeds) -> list[Problem]:
-    """Problems of a mixture, from the side of the split that the stage draws from."""
-    source = ProblemSource(mix, registry, seeds.child("problems"), isinstance(stage, Eval))
-    if isinstance(stage, RL):  # which may draw a problem again, and needs no number of them
-        each = max(1, DRAWN // len(source.arms))
-        arms = range(len(source.arms))
-        return [source.draw(arm, place) for arm in arms for place in range(each)]
-    wanted = stage.documents if isinstance(stage, SFT) else cast(Eval, stage).count
-    return source.distinct(min(wanted, DISTINCT))
+def _with_problems(stage: Stage, sources: dict[str, float]) -> Stage:
+    """The stage without the generators that are not there."""
+    return attrs.evolve(
+        cast(SFT | RL | Eval, stage), problems=attrs.evolve(mix_of(stage), sources=sources)
+    )
+
+
+def drawn(stage: Stage, registry: Registry, seeds: Seeds) -> list[Problem]:
+    """What the stage will draw from these streams, or enough of it."""
+    if isinstance(stage, Eval):
+        return held_out_problems(stage, registry, seeds)
+    source = ProblemSource(mix_of(stage), registry, seeds.child("problems"), held_out=False)
+    if isinstance(stage, SFT):
+        return source.distinct(min(stage.documents, DOCUMENTS))
+    each = max(1, DRAWN // len(source.arms))
+    arms = range(len(source.arms))
+    return [source.draw(arm, 0, place, 0) for arm in arms for place in range(each)]
 
 
 def _generator_faults(mix: Mix, registry: Registry) -> Iterator[Fault]:

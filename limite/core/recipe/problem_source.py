@@ -10,7 +10,7 @@ import attrs
 
 from limite.core.errors import LimiteError
 from limite.core.kinds import Arm, Generator
-from limite.core.recipe.stages import Mix
+from limite.core.recipe.stages import Eval, Mix
 from limite.core.seeds import Name, Seeds
 from limite.core.separation import SHARE, is_held_out
 from limite.core.types import Problem
@@ -103,6 +103,12 @@ class ProblemSource:
 
     def _side(self) -> str:
         return f"{self.share:.0%} held out" if self.held_out else "part not held out"
+
+
+def held_out_problems(stage: Eval, registry: Registry, seeds: Seeds) -> list[Problem]:
+    """What an evaluation asks: a function of its mixture, its count and its streams alone."""
+    source = ProblemSource(stage.problems, registry, seeds.child("problems"), held_out=True)
+    return source.distinct(stage.count)
 
 
 def arms(mix: Mix) -> list[Arm]:

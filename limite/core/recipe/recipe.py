@@ -46,6 +46,16 @@ class Recipe:
 
 
 def stage_seeds(recipe: Recipe, name: str) -> Seeds:
-    """The streams of a stage: from its own seed, or else from the recipe's and the stage's name."""
+    """The streams of a stage: from its own seed or else the recipe's, and from the stage's name."""
+    return _root(recipe, name).child("stage", name)
+
+
+def evaluation_seeds(recipe: Recipe, name: str) -> Seeds:
+    """The streams of an evaluation: the same for all stages of one seed, whatever their names, so
+    that two ``Eval`` stages with the same settings ask the same problems and are paired."""
+    return _root(recipe, name).child("evaluation")
+
+
+def _root(recipe: Recipe, name: str) -> Seeds:
     own = recipe.stages[name].seed
-    return Seeds(recipe.seed).child("stage", name) if own is None else Seeds(own).child("stage")
+    return Seeds(recipe.seed if own is None else own)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import attrs
-from attrs.validators import and_, ge, gt, le, lt
+from attrs.validators import and_, ge, gt, le, lt, optional
 
 from limite.core.health.limits import HealthLimits
 from limite.core.kinds import (
@@ -53,7 +53,11 @@ class Stage:
     trains: ClassVar[bool] = False
     kinds: ClassVar[Mapping[str, type[Stage]]] = {}
     start: str | None = None
-    seed: int | None = None
+    seed: int | None = attrs.field(
+        default=None,
+        validator=optional(ge(0)),
+        metadata={"help": "instead of the recipe's seed"},
+    )
 
 
 @attrs.frozen(kw_only=True)

@@ -11,11 +11,14 @@ from limite.core.health.numerics import check_gradient_norm
 
 
 @torch.no_grad()
-def clip_gradient_norm(parameters: Iterable[nn.Parameter], limit: float) -> float:
+def clip_gradient_norm(
+    parameters: Iterable[nn.Parameter], limit: float, *, where: str = ""
+) -> float:
     """Scale all gradients so that their joint norm is at most ``limit``; the norm before.
 
     The norm is summed in float64, so neither bfloat16 rounding nor overflow can reach it. A norm
-    that is not finite raises RunFailed with gradients and weights as they were.
+    that is not finite raises RunFailed, which says ``where``, with gradients and weights as they
+    were.
     """
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
     if not gradients:
@@ -23,7 +26,7 @@ def clip_gradient_norm(parameters: Iterable[nn.Parameter], limit: float) -> floa
     norms = torch._foreach_norm(gradients, 2, dtype=torch.float64)
     device = norms[0].device
     norm = float(torch.linalg.vector_norm(torch.stack([each.to(device) for each in norms])))
-    check_gradient_norm(norm)
+    check_gradient_norm(norm, where=where)
     if norm > limit:
         torch._foreach_mul_(gradients, limit / norm)
     return norm

@@ -15,8 +15,11 @@ from limite.core.errors import LimiteError, SettingsError
 from limite.core.hookspecs import Registration
 from limite.core.recipe.check import check_file, check_recipe, look_over
 from limite.core.recipe.load import load_recipe
-from limite.core.recipe.recipe import Recipe
+from limite.core.recipe.problem_source import held_out_problems
+from limite.core.recipe.recipe import Recipe, stage_seeds
+from limite.core.recipe.stages import Eval
 from limite.core.registry import Registry
+from limite.core.seeds import Seeds
 
 BASE = """\
 name = "a"
@@ -137,6 +140,14 @@ def test_a_sound_recipe_gets_a_plan(recipe: Path) -> None:
             ],
         ),
         (
+            ["stages.rl.health.mean_weight_low=3.0"],
+            [
+                "stages.rl.health.mean_weight_low: 'mean_weight_low' (3.0) must be at most "
+                "'mean_weight_high' (2.0)"
+            ],
+        ),
+        (["stages.rl.seed=-1"], ["stages.rl.seed: must be >= 0, got -1"]),
+        (
             ["model.vocabulary=5"],
             ["model.vocabulary: must be at least the tokenizer's 54 ids, got 5"],
         ),
@@ -188,6 +199,38 @@ def test_the_tokenizer_must_know_every_character(recipe: Path) -> None:
 def test_too_few_problems_are_noticed(recipe: Path) -> None:
     (line,) = told(recipe, "stages.sft.problems.difficulty=[0.0, 0.0]", "stages.sft.documents=9999")
     assert line.startswith("stages.sft.problems: sum-chain at difficulty 0 to 0: only ")
+
+
+def test_too_few_held_out_problems_are_noticed_before_anything_is_trained(recipe: Path) -> None:
+    few = "problems.difficulty=[0.0, 0.0]"
+    sets = [f"stages.before.{few}", f"stages.after.{few}"]
+    sets += ["stages.before.count=400", "stages.after.count=400"]
+    lines = told(recipe, *sets)
+    assert [line.partition(":")[0] for line in lines] == [
+        "stages.before.problems",
+        "stages.after.problems",
+    ]
+    assert "distinct problems found in the 10% held out, and 400 of the whole mixture" in lines[0]
+
+
+def test_an_evaluation_is_judged_by_the_very_problems_it_will_ask(recipe: Path) -> None:
+    registry = load_registry()
+    loaded = load_recipe(recipe, ["stages.before.seed=5", "stages.after.seed=5"], registry)
+    texts = look_over(loaded.recipe, registry).texts
+    for name in ("before", "after"):
+        stage = loaded.recipe.stages[name]
+        assert isinstance(stage, Eval)
+        asked = held_out_problems(stage, registry, Seeds(5).child("evaluation"))
+        prompts = [len(loaded.recipe.tokenizer.render_prompt(problem)) for problem in asked]
+        assert texts[name].prompts == prompts
+
+
+def test_stages_of_one_own_seed_draw_from_different_streams(recipe: Path) -> None:
+    loaded = load_recipe(recipe, ["stages.sft.seed=5", "stages.rl.seed=5"])
+    draws = [stage_seeds(loaded.recipe, name).integer("problems") for name in ("sft", "rl")]
+    assert draws[0] != draws[1]
+    other = load_recipe(recipe, ["seed=9", "stages.sft.seed=5"])
+    assert stage_seeds(other.recipe, "sft").integer("problems") == draws[0]
 
 
 def test_mistakes_of_reading_and_of_checking_are_told_together(recipe: Path) -> None:
