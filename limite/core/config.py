@@ -71,11 +71,6 @@ def read(data: Any, cls: type[T], registry: Components) -> T:
     return converter(registry).structure(data, cls)
 
 
-def resolve(value: T, registry: Components) -> T:
-    """The same settings with every component that is given by name built."""
-    return structure(value, type(value), registry)
-
-
 def unstructure(value: Any, registry: Components) -> Any:
     """Plain data with every field written, which ``structure`` reads back to an equal value."""
     if attrs.has(type(value)):

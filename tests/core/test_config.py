@@ -13,7 +13,7 @@ from attrs.validators import ge, gt, optional
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limite.core.config import resolve, structure, unstructure
+from limite.core.config import structure, unstructure
 from limite.core.config_faults import Place
 from limite.core.errors import SettingsError
 from limite.core.hookspecs import Registration
@@ -292,7 +292,7 @@ def test_infinity_where_the_default_says_it_means_something(registry: Registry) 
 
 def test_a_value_is_checked_and_resolved_like_its_table(registry: Registry) -> None:
     value = Square(objective="plain", optimizer=Adam(lr=2.0))
-    assert resolve(value, registry) == Square(objective=Plain(), optimizer=Adam(lr=2.0))
+    assert structure(value, Square, registry) == Square(objective=Plain(), optimizer=Adam(lr=2.0))
     with attrs.validators.disabled():
         wrong = Square(objective=Clip(delta=-1.0), size=0)
     assert told(wrong, registry, Shape) == [

@@ -15,7 +15,7 @@ import tomli_w
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from limite.core.config import resolve, structure, unstructure
+from limite.core.config import structure, unstructure
 from limite.core.config_fields import field_types, raw_default
 from limite.core.config_types import component_kind
 from limite.core.discover import load_registry
@@ -129,7 +129,7 @@ def test_every_component(kind: str, name: str) -> None:
     @settings(suppress_health_check=list(HealthCheck))
     @given(value=of_class(cls))
     def check(value: Any) -> None:
-        assert_reads_back(resolve(value, load_registry()), KINDS[kind])
+        assert_reads_back(structure(value, type(value), load_registry()), KINDS[kind])
 
     check()
     assert_reads_back(cls(), KINDS[kind])
@@ -140,7 +140,7 @@ def test_every_settings_class(cls: type) -> None:
     @settings(suppress_health_check=list(HealthCheck))
     @given(value=of_class(cls))
     def check(value: Any) -> None:
-        assert_reads_back(resolve(value, load_registry()), cls)
+        assert_reads_back(structure(value, type(value), load_registry()), cls)
 
     check()
 
@@ -150,6 +150,6 @@ def test_every_stage(cls: type) -> None:
     @settings(suppress_health_check=list(HealthCheck))
     @given(value=of_class(cls))
     def check(value: Any) -> None:
-        assert_reads_back(resolve(value, load_registry()), Stage)
+        assert_reads_back(structure(value, type(value), load_registry()), Stage)
 
     check()

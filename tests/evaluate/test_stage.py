@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import attrs
 import pytest
 
-from limite.core.config import resolve
+from limite.core.config import structure
 from limite.core.discover import load_registry
 from limite.core.errors import LimiteError
 from limite.core.jsonl import read_json, read_jsonl
@@ -40,10 +40,8 @@ def context(tmp_path):
     registry = load_registry()
 
     def make(name="after", stage=STAGE, seed=1, weights=0, training=()):
-        recipe = resolve(
-            Recipe(name="r", seed=seed, model=MODEL, stages={"before": STAGE, name: stage}),
-            registry,
-        )
+        given = Recipe(name="r", seed=seed, model=MODEL, stages={"before": STAGE, name: stage})
+        recipe = structure(given, Recipe, registry)
         folder = tmp_path / name
         return SimpleNamespace(
             recipe=recipe,

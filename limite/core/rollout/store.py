@@ -17,13 +17,13 @@ from limite.core.types import Answer, Group, Problem, Response, Verdict
 RESPONSE_FIELDS = tuple(field.name for field in attrs.fields(Response))
 
 
-def group_lines(groups: Iterable[Group], *, first_group: int = 0) -> Iterator[dict[str, Any]]:
+def group_lines(groups: Iterable[Group]) -> Iterator[dict[str, Any]]:
     """One line per response; ``group`` counts the groups of the batch.
 
     The problem goes along in every line without its worked solutions, so that a line can be read
     alone; compression makes the repetition free.
     """
-    for number, group in enumerate(groups, start=first_group):
+    for number, group in enumerate(groups):
         problem = attrs.asdict(group.problem)
         del problem["solutions"]
         verdicts: Sequence[Verdict | None] = group.verdicts or [None] * len(group.responses)

@@ -11,7 +11,7 @@ import pytest
 import tomli_w
 
 from limite import DPPO, RL, SFT, AdamW, Eval, GroupAdvantage, Mix, ModelSpec, Muon, Recipe
-from limite.core.config import resolve, structure
+from limite.core.config import structure
 from limite.core.discover import load_registry
 from limite.core.errors import LimiteError
 from limite.core.recipe.load import load_recipe
@@ -123,7 +123,7 @@ def told(path: str | Path, *overrides: str) -> list[str]:
 def test_both_languages_give_the_same_value(name: str, text: str, write: Write) -> None:
     loaded = load_recipe(write(name, text))
     registry = load_registry()
-    assert loaded.recipe == resolve(VALUE, registry)
+    assert loaded.recipe == structure(VALUE, Recipe, registry)
     assert loaded.source_text == text
     assert loaded.path == Path(name)
     assert loaded.kind == ("python" if name.endswith(".py") else "toml")

@@ -77,12 +77,12 @@ def one_line() -> dict[str, object]:
         text="#3",
     )
     group = Group(problem=problem, responses=[response], rewards=[1.0], correct=[True])
-    return next(group_lines([group], first_group=4))
+    return next(group_lines([group]))
 
 
 def test_a_line_can_be_read_alone() -> None:
     line = one_line()
-    assert line["group"] == 4
+    assert line["group"] == 0
     assert line["problem"]["problem"] == "1+2=?"  # type: ignore[index]
     assert "solutions" not in line["problem"]  # type: ignore[operator]
     assert (line["reward"], line["correct"], line["text"]) == (1.0, True, "#3")
@@ -98,5 +98,5 @@ def test_a_line_without_a_field_is_refused(field: str) -> None:
 
 def test_a_line_of_another_problem_is_refused() -> None:
     line = one_line() | {"problem_id": "0" * 32}
-    with pytest.raises(LimiteError, match="group 4 names another problem"):
+    with pytest.raises(LimiteError, match="group 0 names another problem"):
         list(read_groups([line]))
