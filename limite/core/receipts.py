@@ -21,7 +21,7 @@ from limite.core.jsonl import dumps
 PACKAGES = ("torch", "numpy", "triton", "safetensors", "zstandard", "math-verify", "sympy")
 """Distributions whose version can change a number."""
 
-CIRCUMSTANCES = ("git", "hardware", "source_sha256")
+CIRCUMSTANCES = ("git", "hardware", "source_sha256", "resumed")
 """What may differ between a run and its resumption: it is recorded, and does not forbid it."""
 
 
@@ -48,6 +48,7 @@ def make_receipt(
     """
     return {
         "limite": limite.__version__,
+        "limite_sha256": own_code_hash(),
         "python": platform.python_version(),
         "packages": {name: _version(name) for name in PACKAGES},
         "plugins": dict(plugins or {}),
@@ -60,6 +61,16 @@ def make_receipt(
         "threads": threads,
         "seeds": dict(seeds or {}),
     }
+
+
+def own_code_hash() -> str:
+    """SHA-256 over limite's own Python files: a change to its code is another version of it."""
+    digest = hashlib.sha256()
+    root = Path(limite.__file__).parent
+    for path in sorted(root.rglob("*.py")):
+        digest.update(f"{path.relative_to(root).as_posix()}\0".encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
 
 
 def differences(

@@ -6,6 +6,7 @@ import hashlib
 import importlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -174,8 +175,13 @@ class StageContext:
         log = self.directory / "health.jsonl"
         if not log.exists():
             return ""
-        failed = sum(not line["passed"] for line in read_jsonl(log))
-        return f"{failed} gates failed" if failed else "healthy"
+        lines = list(read_jsonl(log))
+        failed = {line["gate"] for line in lines if not line["passed"]}
+        steps = {line["step"] for line in lines if not line["passed"]}
+        if not failed:
+            return "healthy"
+        gates = len({line["gate"] for line in lines})
+        return f"{len(failed)} of {gates} gates failed, at {len(steps)} steps"
 
     def place(self, step: int) -> str:
         return f"stage {self.name!r} after step {step}"
@@ -193,8 +199,13 @@ class StageContext:
         running = [cast(Logger, logger).build(about) for logger in self.recipe.loggers]
 
         def log(step: int, metrics: Mapping[str, float | int | str | None]) -> None:
+            # Loggers are promised finite numbers; a ratio that overflowed is told in a word.
+            told = {
+                name: str(value) if isinstance(value, float) and not isfinite(value) else value
+                for name, value in metrics.items()
+            }
             for logger in running:
-                logger.log(step, metrics)
+                logger.log(step, told)
 
         try:
             yield log

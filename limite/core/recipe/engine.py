@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ import attrs
 
 from limite.core.device import deterministic, threads_for
 from limite.core.discover import load_registry
-from limite.core.errors import LimiteError, RunFailed, did_you_mean
+from limite.core.errors import LimiteError, RunFailed
 from limite.core.jsonl import read_json
 from limite.core.model.init import build_decoder, count_parameters
 from limite.core.receipts import differences, make_receipt
@@ -22,9 +21,17 @@ from limite.core.recipe.check import check_file
 from limite.core.recipe.context import RunStopped, StageContext, earlier_training, model_of
 from limite.core.recipe.cost import Plan
 from limite.core.recipe.load import LoadedRecipe, load_recipe
-from limite.core.recipe.recipe import Recipe
+from limite.core.recipe.only import (
+    chosen_stages,
+    needed_by,
+    refuse_missing_starts,
+    refuse_other_settings,
+    take_over,
+    untouched,
+)
 from limite.core.recipe.report import write_report
 from limite.core.recipe.rundir import RECIPE, RunDirectory
+from limite.core.recipe.stages import Mix
 from limite.core.registry import Registry
 from limite.core.rollout.stop import StopRequest
 
@@ -92,9 +99,7 @@ def start(
         show_plan(str(recipe), plan)
     with run.lock():
         if earlier is not None:
-            take_over(
-                earlier, run, [stage for stage in loaded.recipe.stages if stage not in chosen]
-            )
+            take_over(earlier, run, untouched(loaded.recipe, chosen))
         return execute(run, loaded, registry, chosen, echo, live)
 
 
@@ -113,6 +118,12 @@ def go_on(path: Path, *, echo: Echo = print, live: bool = False) -> RunResult:
                 f"{path}: this run cannot go on as it was, because something differs "
                 "(then -> now):\n  " + "\n  ".join(changed)
             )
+        elsewhere = differences(
+            {"hardware": was["hardware"]}, {"hardware": now["hardware"]}, ignore=()
+        )
+        if elsewhere:
+            echo("other circumstances than before, which may change bits: " + "; ".join(elsewhere))
+        run.note_resumption(elsewhere)
         return execute(run, loaded, registry, chosen, echo, live)
 
 
@@ -139,80 +150,15 @@ def distributions_of(value: Any, registry: Registry) -> dict[str, str]:
         inner = list(value)
     elif attrs.has(type(value)):
         inner = [getattr(value, field.name) for field in attrs.fields(type(value))]
-        if registry.is_component(type(value)):
-            entry = registry.entry_of(type(value))
-            found[entry.distribution] = entry.version
+        entries = [registry.entry_of(type(value))] if registry.is_component(type(value)) else []
+        if isinstance(value, Mix):
+            entries += [registry.get("generator", name) for name in value.sources]
+        found |= {entry.distribution: entry.version for entry in entries}
     else:
         inner = []
     for each in inner:
         found |= distributions_of(each, registry)
     return found
-
-
-def chosen_stages(recipe: Recipe, only: Sequence[str]) -> list[str]:
-    """The stages to run, in the recipe's order."""
-    for name in only:
-        if name not in recipe.stages:
-            known = ", ".join(recipe.stages)
-            raise LimiteError(
-                f"--only: there is no stage {name!r}{did_you_mean(name, recipe.stages)}; "
-                f"the stages are {known}"
-            )
-    return [name for name in recipe.stages if not only or name in only]
-
-
-def needed_by(recipe: Recipe, name: str) -> list[str]:
-    """The earlier stages that a stage takes something from."""
-    stage = recipe.stages[name]
-    needed = [stage.start] if stage.start is not None else earlier_training(recipe, name)[-1:]
-    against = getattr(stage, "against", None)
-    return [*needed, against] if against is not None else needed
-
-
-def refuse_missing_starts(recipe: Recipe, chosen: Sequence[str]) -> None:
-    """With ``--only`` on a recipe file, what the chosen stages need must be chosen too."""
-    for name in chosen:
-        for needed in needed_by(recipe, name):
-            if needed not in chosen:
-                raise LimiteError(
-                    f"--only: stage {name!r} goes on from {needed!r}, which would not run; "
-                    "name the folder of a run that has it instead of the recipe, "
-                    f"or add --only {needed}"
-                )
-
-
-def refuse_other_settings(
-    loaded: LoadedRecipe, earlier: RunDirectory, chosen: Sequence[str]
-) -> None:
-    """Stages taken over from an earlier run must be finished there and settled the same way."""
-    was, now = earlier.recipe(), loaded.data
-    kept = [name for name in loaded.recipe.stages if name not in chosen]
-    changed = []
-    for part in ("seed", "model", "tokenizer"):
-        changed += differences({part: was.get(part)}, {part: now.get(part)})
-    for name in kept:
-        changed += differences(
-            {f"stages.{name}": was["stages"].get(name)}, {f"stages.{name}": now["stages"][name]}
-        )
-    if changed:
-        raise LimiteError(
-            f"--only takes the other stages over from {earlier.path}, where they ran with other "
-            "settings (then -> now):\n  " + "\n  ".join(changed)
-        )
-    for name in chosen:
-        for needed in needed_by(loaded.recipe, name):
-            if needed not in chosen and earlier.stage_receipt(needed) is None:
-                raise LimiteError(
-                    f"--only: stage {name!r} goes on from {needed!r}, which {earlier.path} has "
-                    f"not finished; finish it first: limite resume {earlier.path}"
-                )
-
-
-def take_over(earlier: RunDirectory, run: RunDirectory, stages: Sequence[str]) -> None:
-    """Copies the finished stages of an earlier run, so that the new folder stands alone."""
-    for name in stages:
-        if earlier.stage_receipt(name) is not None:
-            shutil.copytree(earlier.stage(name), run.stage(name))
 
 
 def execute(
@@ -234,6 +180,11 @@ def execute(
     try:
         with deterministic(receipt["threads"]), StopRequest(message) as stop:
             for name in chosen:
+                if stop.requested:
+                    raise RunStopped(
+                        f"stopped before stage {name!r}; nothing is lost. "
+                        f"Go on with: limite resume {run.path}"
+                    )
                 context = StageContext(
                     run=run,
                     recipe=loaded.recipe,
@@ -252,7 +203,9 @@ def execute(
             f"Go on with: limite resume {run.path}"
         ) from None
     except LimiteError as error:
-        run.log(f"ended: {error}")
+        # The disk may be full: why the run ended matters more than that nobody could note it.
+        with contextlib.suppress(LimiteError):
+            run.log(f"ended: {error}")
         raise
     finally:
         # Also of a run that failed; but why it failed matters more than that it has no report.
@@ -274,12 +227,29 @@ def execute(
     )
 
 
+def refuse_changed_files(context: StageContext) -> None:
+    """Refuses to build on finished stages whose files are not what their receipts say."""
+    earlier = {
+        *needed_by(context.recipe, context.name),
+        *earlier_training(context.recipe, context.name),
+    }
+    for name in sorted(earlier):
+        changed = context.run.stage_changes(name)
+        if changed:
+            raise LimiteError(
+                f"stage {context.name!r} builds on {name!r}, whose files are not what its receipt "
+                f"in {context.run.path} says: {', '.join(changed[:5])}"
+            )
+
+
 def run_stage(context: StageContext) -> None:
     """Runs one stage unless its receipt says that it is finished."""
     if context.run.stage_receipt(context.name) is not None:
         context.echo(f"{context.name}: finished before")
         return
+    refuse_changed_files(context)
     context.run.start_stage(context.name)
+    context.run.forget_failure(context.name)
     module, _, function = context.stage.runner.partition(":")
     about = {"stage": context.name, "type": context.stage.kind}
     try:
@@ -287,7 +257,8 @@ def run_stage(context: StageContext) -> None:
     except RunStopped:
         raise
     except RunFailed as error:
-        context.run.fail_stage(context.name, {**about, "error": str(error)})
+        with contextlib.suppress(LimiteError):
+            context.run.fail_stage(context.name, {**about, "error": str(error)})
         raise
     context.run.finish_stage(
         context.name,

@@ -20,7 +20,7 @@ import secrets
 import shutil
 import time
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +136,12 @@ class RunDirectory:
         """What ran: versions, hardware, seeds, hashes."""
         return _object(self.path / RECEIPT)
 
+    def note_resumption(self, circumstances: Sequence[str]) -> None:
+        """Adds to the receipt that the run went on, and what about the machine was different."""
+        receipt = self.receipt()
+        resumed = [*receipt.get("resumed", []), {"differences": list(circumstances)}]
+        write_json(self.path / RECEIPT, {**receipt, "resumed": resumed})
+
     def source(self) -> Path | None:
         """The recipe as it was given, if it came from a file."""
         return next(iter(sorted(self.path.glob(f"{SOURCE}.*"))), None)
@@ -167,7 +173,10 @@ class RunDirectory:
     def rollout_file(self, name: str, step: int) -> Path:
         """Where the responses of a step go; the folder around it is made."""
         folder = self.start_stage(name) / ROLLOUTS
-        folder.mkdir(exist_ok=True)
+        try:
+            folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise storage_error(error, folder, "free some and resume") from error
         return folder / f"{step:06d}.jsonl.zst"
 
     def stage_receipt(self, name: str) -> dict[str, Any] | None:
@@ -188,6 +197,11 @@ class RunDirectory:
     def fail_stage(self, name: str, receipt: Mapping[str, Any]) -> None:
         """Leaves word of why a stage ended early; going on with the run replaces it."""
         write_json(self.start_stage(name) / RECEIPT, {**receipt, "status": "failed"})
+
+    def forget_failure(self, name: str) -> None:
+        """Takes back the word of an early end: the stage runs again."""
+        if self.stage_receipt(name) is None:
+            (self.stage(name) / RECEIPT).unlink(missing_ok=True)
 
     def stage_changes(self, name: str) -> list[str]:
         """Files of a finished stage that are not what its receipt says, or that are gone."""

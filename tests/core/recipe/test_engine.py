@@ -113,6 +113,10 @@ def test_a_stage_runs_again_alone(finished, digest, tmp_path):
         overrides=["stages.rl.optimizer.lr=2e-3"],
         echo=lambda _line: None,
     )
+    # What was measured of the old weights says nothing of the new ones.
+    assert list(other.stages) == ["sft", "before", "rl"]
+    assert list(other.results) == ["before"]
+    assert not (other.path / "stages/04-after").exists()
     name = "stages/01-sft/checkpoints/step-000060/model.safetensors"
     assert digest(other.path)[name] == digest(finished.path)[name]
     name = "stages/03-rl/checkpoints/step-000004/model.safetensors"
@@ -171,9 +175,24 @@ def test_resuming_refuses_another_recipe_or_version(finished, tmp_path):
     shutil.copytree(finished.path, copy)
     receipt = json.loads((copy / "receipt.json").read_text())
     receipt["packages"]["torch"] = "1.0.0"
+    receipt["limite_sha256"] = "0" * 64
     (copy / "receipt.json").write_text(json.dumps(receipt))
-    with pytest.raises(LimiteError, match=r"packages\.torch: \"1\.0\.0\" -> "):
+    with pytest.raises(LimiteError, match=r"packages\.torch: \"1\.0\.0\" -> ") as refused:
         go_on(copy)
+    assert "limite_sha256: " in str(refused.value)
+
+
+def test_resuming_on_another_machine_is_recorded(finished, tmp_path):
+    copy = tmp_path / "moved"
+    shutil.copytree(finished.path, copy)
+    receipt = json.loads((copy / "receipt.json").read_text())
+    receipt["hardware"]["cpu"] = "another"
+    (copy / "receipt.json").write_text(json.dumps(receipt))
+    said: list[str] = []
+    go_on(copy, echo=said.append)
+    assert any("which may change bits: hardware.cpu" in line for line in said)
+    (noted,) = json.loads((copy / "receipt.json").read_text())["resumed"]
+    assert noted["differences"][0].startswith('hardware.cpu: "another" -> ')
 
 
 def test_changed_weights_are_noticed(finished, tmp_path):
@@ -206,6 +225,42 @@ def test_a_run_without_any_signal_ends_and_says_why(run_tiny, tmp_path):
     assert "nothing to learn from" in receipt["error"]
     assert (run / "report.html").exists()
     assert not (run / "stages/04-after").exists()
+    with pytest.raises(RunFailed, match="nothing to learn from"):
+        go_on(run, echo=lambda _line: None)
+    assert not (run / "stages/04-after").exists()
+
+
+@pytest.mark.parametrize(
+    ("only", "told"),
+    [
+        (["sft", "after"], "goes on from 'rl', which goes back to 'sft'.* add --only rl"),
+        (["sft", "rl", "after"], "goes on from 'before', which goes back to 'sft'"),
+    ],
+)
+def test_a_stage_between_stages_that_run_again_must_run_again(finished, tmp_path, only, told):
+    with pytest.raises(LimiteError, match=told):
+        start(finished.path, out=tmp_path, only=only)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("file", ["02-before/results.json", "03-rl/rollouts/000002.jsonl.zst"])
+def test_a_stage_refuses_to_build_on_files_that_changed(finished, tmp_path, file):
+    copy = tmp_path / "changed"
+    shutil.copytree(finished.path, copy)
+    shutil.rmtree(copy / "stages/04-after")
+    place = copy / "stages" / file
+    place.write_bytes(place.read_bytes()[:-1])
+    with pytest.raises(LimiteError, match=f"'after' builds on .*{place.name}"):
+        go_on(copy, echo=lambda _line: None)
+
+
+def test_a_checkpoint_of_another_recipe_is_refused(finished, run_tiny, tmp_path):
+    other = run_tiny(tmp_path, only=["sft"], overrides=["stages.sft.steps=61"])
+    shutil.rmtree(other.path / "stages/01-sft")
+    shutil.copytree(finished.path / "stages/01-sft", other.path / "stages/01-sft")
+    (other.path / "stages/01-sft/receipt.json").unlink()
+    with pytest.raises(LimiteError, match="not a checkpoint of this stage of this recipe"):
+        go_on(other.path, echo=lambda _line: None)
 
 
 @pytest.mark.parametrize(("action", "updates"), [("warn", True), ("skip", False)])
@@ -220,7 +275,7 @@ def test_a_failed_gate_warns_or_skips(finished, tmp_path, action, updates):
         echo=said.append,
     )
     assert (result.stages["rl"]["updates"] > 0) == updates
-    assert result.stages["rl"]["health"] == "4 gates failed"
+    assert result.stages["rl"]["health"] == "1 of 3 gates failed, at 4 steps"
     warnings = [line for line in said if line.startswith("warning: stage 'rl', step 1:")]
     assert len(warnings) == 1
     assert "ratio/mean_weight is " in warnings[0]

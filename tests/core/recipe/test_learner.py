@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+import pytest
 import torch
 
 from limite.core.checkpoint.read import read_checkpoint
+from limite.core.errors import RunFailed
+from limite.core.model.init import build_decoder
+from limite.core.model.spec import ModelSpec
 from limite.core.recipe.engine import start
+from limite.core.recipe.runners.learner import Learner, ScoredRow
+from limite.core.recipe.runners.rl import rows_of
+from limite.core.recipe.stages import RL, Mix
+from limite.core.seeds import Seeds
+from limite.core.tokenizer import CharacterTokenizer
+from limite.core.train.replay import Row
+from limite.core.types import Answer, Group, Problem, Response, Totals
 
 
 def weights(run):
@@ -32,3 +45,74 @@ def test_micro_batches_change_nothing_but_rounding(finished, tmp_path):
         torch.testing.assert_close(small[name], value, atol=1e-6, rtol=1e-5)
         moved = max(moved, float((value - before.payloads["model"][name]).abs().max()))
     assert moved > 1e-5
+
+
+def learner_of(objective):
+    tokenizer = CharacterTokenizer()
+    spec = ModelSpec(width=16, layers=1, heads=2, kv_heads=1, head_width=8, mlp_width=24)
+    session = SimpleNamespace(
+        decoder=build_decoder(spec.filled(tokenizer.vocabulary), Seeds(1)),
+        clocks=SimpleNamespace(step=3),
+        context=SimpleNamespace(place=lambda step: f"stage 'rl' after step {step}"),
+    )
+    stage = RL(problems=Mix({"gcd": 1.0}), objective=objective)
+    return Learner(session=session, stage=stage, objective=objective, response_tokens=8)
+
+
+def objective_that_reads(*columns):
+    """An objective that declares ``columns`` (None: declares nothing) and meets infinity."""
+
+    def objective(_batch):
+        raise FloatingPointError("'logp' is not finite at 1 of 2 active tokens")
+
+    if columns != (None,):
+        objective.needs = frozenset(columns)
+    return objective
+
+
+@pytest.mark.parametrize(
+    ("columns", "skips"),
+    [
+        (("behavior_logp", "advantage"), True),
+        (("advantage",), True),
+        (("behavior_logp",), False),
+        (("behavior_logp", "advantage", "entropy"), False),
+        ((None,), False),
+    ],
+)
+def test_rows_without_signal_are_skipped_only_where_they_add_nothing(columns, skips):
+    assert learner_of(objective_that_reads(*columns)).skips_flat == skips
+
+
+def test_numbers_that_are_not_finite_end_the_run_with_a_sentence():
+    learner = learner_of(objective_that_reads("behavior_logp", "advantage"))
+    row = ScoredRow(
+        row=Row(prompt=(1, 5), completion=(6, 2)),
+        behavior_logp=(-1.0, -1.0),
+        advantage=(0.5, 0.5),
+        group=0,
+    )
+    totals = Totals(tokens=2, active_rows=1, rows=1, response_tokens=8)
+    with pytest.raises(RunFailed, match=r"stage 'rl' after step 3: 'logp' is not finite"):
+        learner.update([row], totals)
+
+
+def test_credit_that_does_not_fit_its_group_is_refused():
+    response = Response(
+        problem_id="x",
+        sample_index=0,
+        prompt_ids=(1, 5),
+        completion_ids=(6, 7, 2),
+        logprobs=(-1.0, -1.0, -1.0),
+        finish_reason="eos",
+        completion_budget=8,
+        policy_version=0,
+        text="67",
+    )
+    problem = Problem(problem="1+1=?", answer=Answer(type="integer", value="2"))
+    group = Group(problem=problem, responses=[response], rewards=[1.0], correct=[True])
+    (row,) = rows_of([group], lambda _group: torch.tensor([[0.5, 0.25, 0.0]]))
+    assert row.advantage == [0.5, 0.25, 0.0]
+    for wrong in (torch.zeros(1, 2), torch.zeros(2)):
+        with pytest.raises(ValueError, match="1 responses of up to 3 tokens"):
+            rows_of([group], lambda _group, wrong=wrong: wrong)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import attrs
 import torch
 
+from limite.core.errors import RunFailed
 from limite.core.health.ratios import RatioHealth, RatioSums
 from limite.core.kinds import Objective
 from limite.core.recipe.runners.session import TrainingSession, accumulate
@@ -59,7 +60,8 @@ class Learner:
         True only when the objective says that it reads nothing beyond ratios and advantages;
         a KL or entropy term would pull on flat groups too.
         """
-        return self.reads is not None and self.reads <= {"logp", "behavior_logp", "advantage"}
+        only = {"logp", "behavior_logp", "advantage"}
+        return self.reads is not None and "advantage" in self.reads and self.reads <= only
 
     def columns(self, rows: Sequence[ScoredRow]) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         """Mask and columns ``[B, T]`` of a micro-batch, with the policy's gradient in ``logp``."""
@@ -109,7 +111,11 @@ class Learner:
         loss = 0.0
         for part in self.parts(rows):
             mask, columns = self.columns(part)
-            result = self.objective(token_batch(mask, columns, totals))
+            try:
+                result = self.objective(token_batch(mask, columns, totals))
+            except FloatingPointError as error:
+                where = self.session.context.place(self.session.clocks.step)
+                raise RunFailed(f"{where}: {error}; no optimizer step was taken") from error
             loss += accumulate(result.value)
             combine(metrics, dict(result.metrics))
         optim = self.session.update(loss)

@@ -19,7 +19,7 @@ from limite.core.kinds import (
 )
 from limite.core.recipe.runners.learner import Learner, ScoredRow
 from limite.core.recipe.runners.rollouts import Rollouts, arm_metrics, sample_metrics
-from limite.core.recipe.runners.session import TrainingSession
+from limite.core.recipe.runners.session import Clocks, TrainingSession
 from limite.core.recipe.stages import RL
 from limite.core.rollout.store import group_lines
 from limite.core.separation import text_hash
@@ -42,7 +42,15 @@ def rows_of(groups: Sequence[Group], advantage: Advantage) -> list[ScoredRow]:
     """What the learner needs of every response, in sampling order."""
     rows = []
     for number, group in enumerate(groups):
-        credit = advantage(group)
+        credit = advantage(group)  # [G] or [G, T]
+        longest = max(len(response.completion_ids) for response in group.responses)
+        if credit.shape[0] != len(group.responses) or (
+            credit.ndim == 2 and credit.shape[1] < longest
+        ):
+            raise ValueError(
+                f"{type(advantage).__name__} gave {tuple(credit.shape)} for a group of "
+                f"{len(group.responses)} responses of up to {longest} tokens"
+            )
         for index, response in enumerate(group.responses):
             length = len(response.completion_ids)
             share = credit[index].tolist()
@@ -57,8 +65,15 @@ def rows_of(groups: Sequence[Group], advantage: Advantage) -> list[ScoredRow]:
     return rows
 
 
-class FlatBatches(RunFailed):
-    """Batch after batch had no reward contrast, so nothing could be learned."""
+def refuse_flat_batches(context: StageContext, stage: RL, clocks: Clocks) -> None:
+    """Ends a stage in which batch after batch had nothing to learn from."""
+    if clocks.flat_batches >= stage.stop_after_flat_batches:
+        raise RunFailed(
+            f"stage {context.name!r} ended after step {clocks.step}: the last "
+            f"{clocks.flat_batches} batches had no group with both right and wrong "
+            "responses, so there was nothing to learn from; make the problems easier or "
+            "harder (problems.difficulty), or start from a better policy"
+        )
 
 
 def run(context: StageContext) -> dict[str, Any]:
@@ -84,18 +99,13 @@ def run(context: StageContext) -> dict[str, Any]:
     )
     clocks = session.clocks
     with context.loggers(stage.steps) as log:
+        refuse_flat_batches(context, stage, clocks)
         while clocks.step < stage.steps:
             metrics = one_batch(context, stage, rollouts, learner)
             clocks.step += 1
             log(clocks.step, {"time_s": session.time_s(), "tokens": clocks.tokens, **metrics})
             context.after_step(session, rollouts.state(), stage.checkpoint_every, stage.steps)
-            if clocks.flat_batches >= stage.stop_after_flat_batches:
-                raise FlatBatches(
-                    f"stage {context.name!r} ended after step {clocks.step}: the last "
-                    f"{clocks.flat_batches} batches had no group with both right and wrong "
-                    "responses, so there was nothing to learn from; make the problems easier or "
-                    "harder (problems.difficulty), or start from a better policy"
-                )
+            refuse_flat_batches(context, stage, clocks)
     return {
         "steps": clocks.step,
         "updates": clocks.updates,
@@ -144,10 +154,9 @@ def one_batch(
     if not healthy:
         answer_to_bad_health(context, stage, step + 1, verdicts)
     if healthy or stage.health.action != "skip":
-        before = session.clocks.updates
         metrics |= learner.learn(rows, context.seeds.child("learn", step))
-        flat = session.clocks.updates == before
-        session.clocks.flat_batches = session.clocks.flat_batches + 1 if flat else 0
+    flat = not any(row.has_signal for row in rows)
+    session.clocks.flat_batches = session.clocks.flat_batches + 1 if flat else 0
     session.clocks.tokens += sum(len(row.row.completion) for row in rows)
     metrics |= arm_metrics(groups)
     metrics |= {"time/rollout_s": rollout_s, "time/learner_s": time.perf_counter() - started}

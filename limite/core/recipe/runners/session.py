@@ -10,8 +10,14 @@ import attrs
 import torch
 
 from limite.core.checkpoint.read import newest_checkpoint
-from limite.core.checkpoint.state import optimizer_payload, restore_module, restore_optimizer
+from limite.core.checkpoint.state import (
+    module_payload,
+    optimizer_payload,
+    restore_module,
+    restore_optimizer,
+)
 from limite.core.checkpoint.write import write_checkpoint
+from limite.core.errors import LimiteError
 from limite.core.health.numerics import check_loss
 from limite.core.kinds import LRSchedule, Optimizer
 from limite.core.train.clip import clip_gradient_norm
@@ -63,6 +69,11 @@ class TrainingSession:
         if saved is None:
             context.load_start_weights(self.decoder)
         else:
+            if saved.contract != context.contract:
+                raise LimiteError(
+                    f"{saved.path} is not a checkpoint of this stage of this recipe: it was "
+                    f"written under {dict(saved.contract)}, here it is {dict(context.contract)}"
+                )
             restore_module(self.decoder, saved.payloads["model"])
             restore_optimizer(self.optimizer, saved.payloads["optimizer"], saved.state["optimizer"])
             self.clocks = Clocks(**saved.state["clocks"])
@@ -99,11 +110,10 @@ class TrainingSession:
         self.clocks.time_s = self.time_s()
         self.context.run.sync_logs(self.context.name)
         tensors, numbers = optimizer_payload(self.optimizer)
-        model = {name: tensor.detach() for name, tensor in self.decoder.state_dict().items()}
         write_checkpoint(
             self.context.checkpoints,
             self.clocks.step,
-            {"model": model, "optimizer": tensors},
+            {"model": module_payload(self.decoder), "optimizer": tensors},
             {
                 "optimizer": numbers,
                 "clocks": attrs.asdict(self.clocks),

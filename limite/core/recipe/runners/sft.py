@@ -84,7 +84,6 @@ def run(context: StageContext) -> dict[str, Any]:
         keep=stage.keep,
     )
     clocks = session.clocks
-    loss = float("nan")
     with context.loggers(stage.steps) as log:
         while clocks.step < stage.steps:
             picked = [
