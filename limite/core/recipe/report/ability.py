@@ -84,7 +84,7 @@ def accuracy(run: Run, found: Sequence[Evaluation]) -> str:
                 )
             )
         )
-    note = f"{_protocol(found[-1])}. {_separation(run)}Every interval {summary.SCOPE}. Single run."
+    note = f"{_protocol(found[-1])}. {_separation(run)}{_scope(run)}Single run."
     if any(stage.results and stage.results.get("unreliable") is True for stage in run.stages):
         note += " The grader ran out of time on more than 1% of responses: a score is unreliable."
     if any(e.interval and e.interval[0] == e.interval[1] for e in found):
@@ -159,6 +159,11 @@ def _separation(run: Run) -> str:
     said = [_table(s.results, "separation").get("text") for s in run.stages if s.results]
     last = next((text for text in reversed(said) if isinstance(text, str) and text), None)
     return "" if last is None else f"{last[:1].upper()}{last[1:].rstrip('.')}. "
+
+
+def _scope(run: Run) -> str:
+    covered = summary.scope_of(run)
+    return f"Every interval {covered}. " if covered else ""
 
 
 def _interval_chart(

@@ -99,7 +99,8 @@ REINFORCED = (
     ),
     Plan(
         title="Tokens outside the ratio band",
-        note="Importance ratio outside 0.8 to 1.2; masked or clipped by the objective.",
+        note="Outside: importance weight beyond 0.8 to 1.2, measured before the first update of a "
+        "batch. Masked or clipped by the objective: mean over all its updates.",
         columns={
             "ratio/clipped_token_fraction": "outside",
             "ratio/masked_fraction": "masked",
@@ -111,14 +112,15 @@ REINFORCED = (
     ),
     Plan(
         title="Effective sample fraction",
-        note="1 when all tokens weigh the same; a few heavy ones pull it down.",
+        note="1 when all tokens weigh the same; a few heavy ones pull it down. Before the first "
+        "update of a batch.",
         columns={"ratio/effective_sample_fraction": "fraction"},
         around=(1.0,),
         limits=("effective_sample_fraction",),
     ),
     Plan(
         title="Mean importance weight",
-        note="1 when learner and sampler agree.",
+        note="1 when learner and sampler agree. Before the first update of a batch.",
         columns={"ratio/mean_weight": "mean weight"},
         around=(0.9, 1.1),
     ),

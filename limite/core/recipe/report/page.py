@@ -61,8 +61,8 @@ def _header(run: Run, found: Sequence[Evaluation], table: Sequence[Gate]) -> str
     sentence, claim = summary.headline(run, found)
     state = summary.state_of(run)
     scope = "Single run. "
-    if any(evaluation.interval or evaluation.comparison for evaluation in found):
-        scope = f"Single run. The interval {summary.SCOPE}."
+    if covered := summary.scope_of(run):
+        scope = f"Single run. The interval {covered}."
     times = [t for s in run.stages if (t := summary.stage_time(s)) is not None]
     tokens = [t for s in run.stages if (t := summary.stage_tokens(s)) is not None]
     facts = [
@@ -132,7 +132,7 @@ def _stages(run: Run, found: Sequence[Evaluation], table: Sequence[Gate]) -> str
 
 
 def _status_tone(stage: StageRun) -> str:
-    if stage.status in summary.DONE:
+    if stage.status == "finished":
         return ""
     return "soft" if stage.status in ("not reached", "left out") else "bad"
 
@@ -148,9 +148,8 @@ def _curves(stage: StageRun) -> str:
     text += f"<small>{escape(kind)} · {_progress(stage)}</small></h2>"
     if stage.kind == "rl":
         text += (
-            '<p class="note">Measured while training, on training problems. Ratios are taken '
-            "before the first update of a batch. These curves tell of execution; ability is told "
-            "by held-out accuracy alone.</p>"
+            '<p class="note">Measured while training, on training problems. These curves tell of '
+            f"execution; ability is told by held-out accuracy alone.{_now_and_then(stage)}</p>"
         )
     text += parts.grid(panels)
     if others:
@@ -159,6 +158,14 @@ def _curves(stage: StageRun) -> str:
             f"{parts.grid(others)}</details>"
         )
     return text
+
+
+def _now_and_then(stage: StageRun) -> str:
+    health = stage.settings.get("health")
+    every = words.finite(health.get("every")) if isinstance(health, Mapping) else None
+    if every is None or every <= 1:
+        return ""
+    return f" Gates and importance weights are measured once in {words.count(every)} batches."
 
 
 def _progress(stage: StageRun) -> str:

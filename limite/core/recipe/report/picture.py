@@ -28,11 +28,14 @@ def render(run: Run) -> bytes:
     found = summary.evaluations(run)
     panels = _panels(run, found)[:3]
     sentence, _ = summary.headline(run, found)
-    state = summary.state_of(run)
+    state, scope = summary.state_of(run), summary.scope_of(run)
     whole = re.sub(r"\[[^\]]*\]|\([^)]*\)", lambda part: part[0].replace(" ", "\u00a0"), sentence)
     lines = textwrap.wrap(words.visible(whole), 88, break_on_hyphens=False)
     small = textwrap.wrap(
-        (f"{state} " if state else "") + f"Single run. Any interval {summary.SCOPE}.", 150
+        (f"{state} " if state else "")
+        + "Single run."
+        + (f" Any interval {scope}." if scope else ""),
+        150,
     )
     head = 62 + 25 * len(lines) + 17 * len(small)
     total = head + (282 if panels else 20)

@@ -42,13 +42,18 @@ class StageRun:
 
     @property
     def status(self) -> str:
-        """``done``, ``stopped``, ``failed``, ... as its receipt says, else what its files say."""
+        """``finished`` or ``failed`` as its receipt says, else what its files say."""
         said = self.receipt.get("status")
         if isinstance(said, str) and said:
             return said
         if not self.begun:
             return "not reached" if self.chosen else "left out"
         return "unfinished"
+
+    @property
+    def error(self) -> str:
+        """Why the stage failed; empty when it did not."""
+        return str(self.receipt.get("error", "")) if self.status == "failed" else ""
 
     @property
     def steps(self) -> int | None:

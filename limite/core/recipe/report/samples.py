@@ -105,7 +105,7 @@ def _card(sample: Mapping[str, Any]) -> str:
     mark = "✓ right" if right else f"✗ {'wrong' if outcome in (None, 'right') else outcome}"
     told = " · ".join(escape(words.shorten(fact, 160)[0]) for fact in _facts(sample, verdict))
     problem = _table(sample, "problem")
-    prompt = sample.get("prompt_text", problem.get("problem", sample.get("problem")))
+    prompt = problem.get("problem", sample.get("problem"))
     rows = [("prompt", prompt), ("response", sample.get("text"))]
     gold = sample.get("answer", _table(problem, "answer").get("value"))
     if not right and gold is not None:

@@ -16,21 +16,20 @@ from limite.core.recipe.report import words
 from limite.core.recipe.report.read import Run, StageRun
 from limite.core.recipe.report.words import as_number, finite
 
-SCOPE = (
-    "covers resampling of evaluation problems; not variation between training runs, "
-    "seeds of training, graders or prompts"
-)
-DONE = ("done", "finished", "complete", "completed", "ok", "passed")
-
 
 @attrs.frozen(kw_only=True)
 class Comparison:
-    """A paired difference of two evaluations of the same problems."""
+    """A paired difference of two evaluations of the same problems.
+
+    ``said`` is the evaluation's own wording. The page repeats it only where protocol and interval
+    bear it out.
+    """
 
     stage: str
     against: str
     difference: float
     interval: tuple[float, float] | None
+    said: str
     same_protocol: bool
 
     @property
@@ -39,9 +38,13 @@ class Comparison:
             return "not comparable: another protocol"
         if self.interval is None:
             return "no interval, so no claim"
-        if self.interval[0] > 0:
-            return "improved"
-        return "regressed" if self.interval[1] < 0 else "no observed difference"
+        low, high = self.interval
+        borne_out = {
+            "improved": low > 0,
+            "regressed": high < 0,
+            "no observed difference": low <= 0 <= high,
+        }
+        return self.said if borne_out.get(self.said) else "no claim: wording and interval disagree"
 
 
 @attrs.frozen(kw_only=True)
@@ -80,9 +83,7 @@ class Gate:
 
 
 def interval_of(value: Any) -> tuple[float, float] | None:
-    """An interval written as ``[low, high]`` or ``{"low": ..., "high": ...}``; else None."""
-    if isinstance(value, Mapping):
-        value = [value.get("low"), value.get("high")]
+    """An interval, written as ``[low, high]``; else None."""
     if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 2:
         return None
     low, high = finite(value[0]), finite(value[1])
@@ -104,22 +105,17 @@ def _evaluation(
     stage: StageRun, results: Mapping[str, Any], protocols: Mapping[str, Any]
 ) -> Evaluation | None:
     score = finite(results.get("score"))
-    correct, total = finite(results.get("correct")), finite(results.get("total"))
-    if score is None and correct is not None and total:
-        score = correct / total
     if score is None:
         return None
-    problems = results.get("problems")
-    confidence = finite(results.get("confidence")) or finite(stage.settings.get("confidence"))
     return Evaluation(
         stage=stage.name,
         number=stage.number,
         score=score,
-        correct=None if correct is None else int(correct),
-        total=None if total is None else int(total),
-        problems=_whole(len(problems) if isinstance(problems, list | dict) else problems),
+        correct=_whole(results.get("correct")),
+        total=_whole(results.get("total")),
+        problems=_whole(results.get("problems")),
         samples=_whole(results.get("samples")),
-        confidence=confidence or 0.95,
+        confidence=finite(results.get("confidence")) or 0.95,
         interval=interval_of(results.get("interval")),
         comparison=_comparison(stage.name, results, protocols),
         by_arm=_by_arm(results.get("by_arm")),
@@ -147,23 +143,25 @@ def _comparison(
         against=other,
         difference=difference,
         interval=interval_of(against.get("interval")),
+        said=str(against.get("wording", "")),
         same_protocol=other not in protocols or protocols[other] == own,
     )
 
 
 def _by_arm(value: Any) -> dict[str, float]:
-    """Accuracy by arm; an arm is a number or a table with ``score`` or ``correct``/``total``."""
-    found = {}
-    for arm, entry in value.items() if isinstance(value, Mapping) else ():
-        score = finite(entry)
-        if isinstance(entry, Mapping):
-            score = finite(entry.get("score", entry.get("accuracy")))
-            correct, total = finite(entry.get("correct")), finite(entry.get("total"))
-            if score is None and correct is not None and total:
-                score = correct / total
-        if score is not None:
-            found[str(arm)] = score
-    return found
+    """Accuracy by arm."""
+    scores = {
+        str(arm): finite(entry.get("score"))
+        for arm, entry in (value.items() if isinstance(value, Mapping) else ())
+        if isinstance(entry, Mapping)
+    }
+    return {arm: score for arm, score in scores.items() if score is not None}
+
+
+def scope_of(run: Run) -> str:
+    """What the intervals cover, as the last evaluation says it; empty without any."""
+    said = [stage.results.get("scope") for stage in run.stages if stage.results]
+    return next((scope for scope in reversed(said) if isinstance(scope, str)), "")
 
 
 def gates(run: Run) -> list[Gate]:
@@ -193,12 +191,6 @@ def _gate(stage: str, gate: str, lines: Sequence[Mapping[str, Any]]) -> Gate:
 
 
 def _limit(value: Any) -> str:
-    bounds = interval_of(value)
-    if bounds is not None:
-        return f"{words.number(bounds[0])} to {words.number(bounds[1])}"
-    figure = as_number(value)
-    if figure is not None:
-        return words.number(figure)
     text = "–" if value is None else str(value)
     return text.replace("<=", "≤").replace(">=", "≥").replace(" .. ", " to ")
 
@@ -254,7 +246,7 @@ def state_of(run: Run) -> str | None:
     """How the run ended when it is not simply done, or None."""
     if not run.stages:
         return "The run left no stages."
-    open_stages = [stage for stage in run.stages if stage.status not in (*DONE, "left out")]
+    open_stages = [stage for stage in run.stages if stage.status not in ("finished", "left out")]
     if not open_stages:
         return None
     first = next((stage for stage in open_stages if stage.begun), open_stages[0])
@@ -265,15 +257,16 @@ def state_of(run: Run) -> str | None:
         of = f" of {words.count(planned)}" if planned is not None else ""
         steps = f" after {words.count(first.steps)}{of} steps"
     status = {"unfinished": "is unfinished", "not reached": "was not reached"}.get(
-        first.status, f"is marked {first.status}"
+        first.status, first.status
     )
-    return f"Incomplete: {progress}; {first.name} {status}{steps}."
+    reason = f": {first.error.rstrip('.')}" if first.error else ""
+    return f"Incomplete: {progress}; {first.name} {status}{steps}{reason}."
 
 
 def stages_done(run: Run) -> str:
     """``3 of 4 stages``, of those that this run was asked for."""
     asked = [stage for stage in run.stages if stage.status != "left out"]
-    done = sum(stage.status in DONE for stage in asked)
+    done = sum(stage.status == "finished" for stage in asked)
     return f"{done} of {words.plural(len(asked), 'stage')}"
 
 
@@ -281,6 +274,8 @@ def stage_verdict(
     stage: StageRun, found: Mapping[str, Evaluation], table: Sequence[Gate]
 ) -> tuple[str, str]:
     """A stage's verdict in a few words, and its class: good, bad or plain."""
+    if stage.error:
+        return stage.error, "bad"
     evaluation = found.get(stage.name)
     if evaluation is not None:
         text = words.percent(evaluation.score)
@@ -334,7 +329,7 @@ def as_data(run: Run) -> dict[str, Any]:
         "run": run.name,
         "headline": sentence,
         "claim": claim,
-        "scope": SCOPE,
+        "scope": scope_of(run),
         "training_runs": 1,
         "state": state_of(run) or "complete",
         "stages": [

@@ -123,22 +123,26 @@ def test_the_same_folder_gives_the_same_bytes(make_run: MakeRun, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("interval", "claim", "sentence"),
+    ("interval", "said", "claim", "sentence"),
     [
-        ([0.01, 0.08], "improved", "improved by 4.0 points"),
-        ([-0.09, -0.01], "regressed", "regressed by 4.0 points"),
-        ([0.0, 0.08], "same", "No observed difference"),
-        ([-0.02, 0.08], "same", "contains 0"),
-        (None, "none", "no interval, so no claim"),
-        (["NaN", 0.1], "none", "no interval, so no claim"),
+        ([0.01, 0.08], "improved", "improved", "improved by 4.0 points"),
+        ([-0.09, -0.01], "regressed", "regressed", "regressed by 4.0 points"),
+        ([0.0, 0.08], "no observed difference", "same", "No observed difference"),
+        ([-0.02, 0.08], "no observed difference", "same", "contains 0"),
+        (None, "improved", "none", "no interval, so no claim"),
+        (["NaN", 0.1], "improved", "none", "no interval, so no claim"),
+        ([0.0, 0.08], "improved", "none", "wording and interval disagree"),
+        ([-0.02, 0.08], "regressed", "none", "wording and interval disagree"),
+        ([0.01, 0.08], "no observed difference", "none", "wording and interval disagree"),
+        ([-0.01, 0.08], "improved greatly", "none", "wording and interval disagree"),
     ],
 )
 def test_only_an_interval_that_excludes_zero_makes_a_claim(
-    make_run: MakeRun, interval: Any, claim: str, sentence: str
+    make_run: MakeRun, interval: Any, said: str, claim: str, sentence: str
 ) -> None:
     folder = make_run(rl_steps=2, sft_steps=2)
     difference = -0.04 if claim == "regressed" else 0.04
-    against = {"stage": "after-sft", "difference": difference, "wording": "improved greatly"}
+    against = {"stage": "after-sft", "difference": difference, "wording": said}
     against["interval"] = interval
     change(folder / "stages/04-after-rl/results.json", against=against)
     data = as_data(read_run(folder))
@@ -164,6 +168,30 @@ def test_a_run_stopped_on_its_way_says_so(make_run: MakeRun) -> None:
     assert "Held-out accuracy is 37.3% in after-sft" in page.text
     assert "compared with nothing" in page.text
     assert "not reached" in page.text
+
+
+def test_a_failed_stage_says_why(make_run: MakeRun) -> None:
+    folder = make_run(rl_steps=9, sft_steps=12)
+    shutil.rmtree(folder / "stages/04-after-rl")
+    reason = "stage 'rl' ended after step 9: nothing to learn <from>"
+    (folder / "stages/03-rl/receipt.json").write_text(
+        json.dumps({"stage": "rl", "type": "rl", "status": "failed", "error": reason})
+    )
+    data = as_data(read_run(folder))
+    assert data["state"] == (
+        f"Incomplete: 2 of 4 stages done; rl failed after 9 of 75 steps: {reason}."
+    )
+    assert data["stages"][2]["verdict"] == reason
+    assert reason in read_page(write_report(folder)).text
+
+
+def test_health_that_is_measured_now_and_then_is_called_so(make_run: MakeRun) -> None:
+    folder = make_run(rl_steps=9, sft_steps=2)
+    now_and_then = "Gates and importance weights are measured once in 5 batches"
+    assert now_and_then not in read_page(write_report(folder)).text
+    path = folder / "recipe.toml"
+    path.write_text(path.read_text().replace("every = 1", "every = 5"))
+    assert now_and_then in read_page(write_report(folder)).text
 
 
 def test_a_run_of_one_supervised_stage_claims_nothing(make_run: MakeRun) -> None:
@@ -201,7 +229,14 @@ def test_hostile_text_stays_text(make_run: MakeRun) -> None:
     )
     jsonl.write_jsonl(
         folder / "stages/03-rl/rollouts/000001.jsonl.zst",
-        [{"problem_id": evil, "prompt_text": evil, "text": evil * 500, "finish_reason": evil}],
+        [
+            {
+                "problem_id": evil,
+                "problem": {"problem": evil},
+                "text": evil * 500,
+                "finish_reason": evil,
+            }
+        ],
     )
     jsonl.append_jsonl(
         folder / "stages/03-rl/metrics.jsonl",
@@ -211,7 +246,8 @@ def test_hostile_text_stays_text(make_run: MakeRun) -> None:
         folder / "stages/03-rl/health.jsonl",
         [{"step": 3, "gate": evil, "figure": evil, "limit": evil, "passed": "yes"}],
     )
-    change(folder / "stages/04-after-rl/results.json", by_arm={evil: 0.5, "$\\frac{1}{$@2": 0.25})
+    by_arm = {evil: {"score": 0.5}, "$\\frac{1}{$@2": {"score": 0.25}}
+    change(folder / "stages/04-after-rl/results.json", by_arm=by_arm)
     change(folder / "receipt.json", evil=evil)
     page = read_page(write_report(folder))
     assert "<script>alert(1)</script>" in page.text
