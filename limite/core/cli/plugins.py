@@ -97,7 +97,7 @@ def _show_entry(registry: Registry, entry: Entry, as_json: bool) -> None:
         **_row(registry, entry),
         "target": entry.address,
         "doc": inspect.cleandoc(component.__doc__ or ""),
-        "fields": _fields(component),
+        "fields": fields_of(component),
         **_class_facts(component),
     }
     if as_json:
@@ -123,7 +123,7 @@ def _show_entry(registry: Registry, entry: Entry, as_json: bool) -> None:
             click.echo(f"{fact}: {_plain(page[fact])}")
 
 
-def _fields(component: type[Any]) -> list[dict[str, Any]]:
+def fields_of(component: type[Any]) -> list[dict[str, Any]]:
     try:
         hints = typing.get_type_hints(component)
     except NameError:

@@ -40,7 +40,7 @@ def report(run: Path, out: Path | None, as_json: bool) -> None:
         show_json(data)
         return
     click.echo(data["headline"])
-    if data["evaluations"]:
+    if data["scope"]:
         click.echo(f"Single run. The interval {data['scope']}.")
     for line in (data["state"], *data["notes"]):
         if line != "complete":

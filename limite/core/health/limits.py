@@ -12,11 +12,23 @@ from limite.core.validators import option
 class HealthLimits:
     """Limits on the importance weights of a batch, measured before its first update."""
 
-    clipped_token_fraction: float = attrs.field(default=0.05, validator=and_(ge(0.0), le(1.0)))
-    effective_sample_fraction: float = attrs.field(default=0.95, validator=and_(ge(0.0), le(1.0)))
+    clipped_token_fraction: float = attrs.field(
+        default=0.05,
+        validator=and_(ge(0.0), le(1.0)),
+        metadata={"help": "most tokens with a weight outside 0.8 to 1.2"},
+    )
+    effective_sample_fraction: float = attrs.field(
+        default=0.95,
+        validator=and_(ge(0.0), le(1.0)),
+        metadata={"help": "least; 1 when all tokens weigh the same"},
+    )
     mean_weight_low: float = attrs.field(default=0.5, validator=ge(0.0))
     mean_weight_high: float = attrs.field(default=2.0, validator=gt(0.0))
-    action: str = attrs.field(default="warn", validator=option("warn", "skip", "stop"))
+    action: str = attrs.field(
+        default="warn",
+        validator=option("warn", "skip", "stop"),
+        metadata={"help": "when a gate fails: go on, leave the batch out, or fail the run"},
+    )
     every: int = attrs.field(
         default=1,
         validator=ge(1),

@@ -67,7 +67,11 @@ class ModelSpec:
         validator=optional(ge(1)),
         metadata={"unit": "tokens", "help": "rows of the token table; None: no padding rows"},
     )
-    context: int = attrs.field(default=128, validator=ge(2), metadata={"unit": "tokens"})
+    context: int = attrs.field(
+        default=128,
+        validator=ge(2),
+        metadata={"help": "prompt and response together", "unit": "tokens"},
+    )
     attention: Attention | str = "local-global"
     attention_scale: float | None = attrs.field(
         default=None,
@@ -79,7 +83,9 @@ class ModelSpec:
         validator=optional(ge(0)),
         metadata={"help": "channel pairs that rotate; None: half of the channels do"},
     )
-    rope_base: float = attrs.field(default=1024.0, validator=gt(1))
+    rope_base: float = attrs.field(
+        default=1024.0, validator=gt(1), metadata={"help": "base of the rotary frequencies"}
+    )
     value_layers: tuple[int, ...] | None = attrs.field(
         default=None,
         validator=_layer_numbers,
@@ -115,7 +121,11 @@ class ModelSpec:
         default=None,
         metadata={"help": "for each of mudd_layers l the states it mixes; None: 0, l // 2, l"},
     )
-    mudd_width: int = attrs.field(default=16, validator=ge(1), metadata={"unit": "channels"})
+    mudd_width: int = attrs.field(
+        default=16,
+        validator=ge(1),
+        metadata={"help": "hidden width of the mixture's weights", "unit": "channels"},
+    )
     mudd_residual: bool = attrs.field(
         default=True, metadata={"help": "whether mudd_layers mix their residual base too"}
     )

@@ -35,13 +35,25 @@ def _are_stages(_instance: Any, _attribute: Any, value: Any) -> None:
 class Recipe:
     """Everything a run depends on. Stages run in the order given."""
 
-    name: str = attrs.field(validator=_is_name)
-    seed: int = attrs.field(default=1, validator=attrs.validators.ge(0))
+    name: str = attrs.field(
+        validator=_is_name, metadata={"help": "what folders of its runs are called"}
+    )
+    seed: int = attrs.field(
+        default=1,
+        validator=attrs.validators.ge(0),
+        metadata={"help": "every random choice follows from it"},
+    )
     model: ModelSpec | str = attrs.field(
-        default="limite-tiny", metadata={"named": "limite.core.model.presets:preset"}
+        default="limite-tiny",
+        metadata={
+            "named": "limite.core.model.presets:preset",
+            "help": "sizes, or the name of a preset",
+        },
     )
     tokenizer: CharacterTokenizer = attrs.field(factory=CharacterTokenizer)
-    stages: dict[str, Stage] = attrs.field(validator=_are_stages)
+    stages: dict[str, Stage] = attrs.field(
+        validator=_are_stages, metadata={"help": "stages by name, in the order they run"}
+    )
     loggers: tuple[Logger | str, ...] = ("console", "jsonl")
 
 

@@ -33,11 +33,21 @@ class Mix:
     curriculum chooses between.
     """
 
-    sources: dict[str, float] = attrs.field(validator=at_least_one_weight)
-    difficulty: tuple[float, float] = attrs.field(
-        default=(0.0, 1.0), validator=difficulty_range, kw_only=True
+    sources: dict[str, float] = attrs.field(
+        validator=at_least_one_weight, metadata={"help": "generator to its weight"}
     )
-    levels: int = attrs.field(default=1, validator=and_(ge(1), le(100)), kw_only=True)
+    difficulty: tuple[float, float] = attrs.field(
+        default=(0.0, 1.0),
+        validator=difficulty_range,
+        kw_only=True,
+        metadata={"help": "from and to, within 0 and 1"},
+    )
+    levels: int = attrs.field(
+        default=1,
+        validator=and_(ge(1), le(100)),
+        kw_only=True,
+        metadata={"help": "equal parts that the stretch of difficulty is cut into"},
+    )
 
 
 @attrs.frozen(kw_only=True)
@@ -52,7 +62,10 @@ class Stage:
     runner: ClassVar[str]
     trains: ClassVar[bool] = False
     kinds: ClassVar[Mapping[str, type[Stage]]] = {}
-    start: str | None = None
+    start: str | None = attrs.field(
+        default=None,
+        metadata={"help": "the earlier stage whose weights this one begins with"},
+    )
     seed: int | None = attrs.field(
         default=None,
         validator=optional(ge(0)),
@@ -76,16 +89,24 @@ class SFT(Stage):
     documents: int = attrs.field(
         default=4000, validator=ge(1), metadata={"help": "distinct problems"}
     )
-    steps: int = attrs.field(default=1000, validator=ge(1))
+    steps: int = attrs.field(default=1000, validator=ge(1), metadata={"unit": "updates"})
     batch: int = attrs.field(
-        default=32, validator=ge(1), metadata={"help": "documents an update", "unit": "documents"}
+        default=32, validator=ge(1), metadata={"help": "of one update", "unit": "documents"}
     )
-    targets: str = attrs.field(default="response", validator=option("response", "all"))
+    targets: str = attrs.field(
+        default="response",
+        validator=option("response", "all"),
+        metadata={"help": "the tokens whose loss counts"},
+    )
     optimizer: Optimizer | str = "muon"
     lr_schedule: LRSchedule | str = "warmup-stable-decay"
-    clip_norm: float = attrs.field(default=1.0, validator=gt(0.0))
+    clip_norm: float = attrs.field(
+        default=1.0, validator=gt(0.0), metadata={"help": "most that a gradient's norm may be"}
+    )
     checkpoint_every: int = attrs.field(default=100, validator=ge(1), metadata={"unit": "steps"})
-    keep: int = attrs.field(default=2, validator=ge(1), metadata={"unit": "checkpoints"})
+    keep: int = attrs.field(
+        default=2, validator=ge(1), metadata={"help": "the newest", "unit": "checkpoints"}
+    )
 
 
 @attrs.frozen(kw_only=True)
@@ -113,11 +134,19 @@ class RL(Stage):
             "help": "updates after the first of a batch: u deals its groups to u + 1 updates"
         },
     )
-    max_tokens: int = attrs.field(default=64, validator=ge(1), metadata={"unit": "tokens"})
-    budget: str = attrs.field(
-        default="fixed-response", validator=option("fixed-response", "native-context")
+    max_tokens: int = attrs.field(
+        default=64,
+        validator=ge(1),
+        metadata={"help": "at most, of a response", "unit": "tokens"},
     )
-    temperature: float = attrs.field(default=1.0, validator=gt(0.0))
+    budget: str = attrs.field(
+        default="fixed-response",
+        validator=option("fixed-response", "native-context"),
+        metadata={"help": "the same for every response, or what its prompt leaves of the context"},
+    )
+    temperature: float = attrs.field(
+        default=1.0, validator=gt(0.0), metadata={"help": "that responses are sampled at"}
+    )
     objective: Objective | str = "dppo"
     advantage: Advantage | str | None = attrs.field(
         default=None, metadata={"help": "without it the one that belongs to the objective"}
@@ -128,14 +157,29 @@ class RL(Stage):
     rollout_schedule: RolloutSchedule | str = "complete-episodes"
     optimizer: Optimizer | str = "adamw"
     lr_schedule: LRSchedule | str = "warmup-stable-decay"
-    clip_norm: float = attrs.field(default=1.0, validator=gt(0.0))
-    microbatch_tokens: int = attrs.field(default=8192, validator=ge(1), metadata={"unit": "tokens"})
+    clip_norm: float = attrs.field(
+        default=1.0, validator=gt(0.0), metadata={"help": "most that a gradient's norm may be"}
+    )
+    microbatch_tokens: int = attrs.field(
+        default=8192,
+        validator=ge(1),
+        metadata={"help": "most at once through the learner, as memory allows", "unit": "tokens"},
+    )
     health: HealthLimits = attrs.field(factory=HealthLimits)
-    stop_after_flat_batches: int = attrs.field(default=8, validator=ge(1))
+    stop_after_flat_batches: int = attrs.field(
+        default=8,
+        validator=ge(1),
+        metadata={
+            "help": "in a row without anything to learn: the run fails",
+            "unit": "rollout batches",
+        },
+    )
     checkpoint_every: int = attrs.field(
         default=10, validator=ge(1), metadata={"unit": "rollout batches"}
     )
-    keep: int = attrs.field(default=2, validator=ge(1), metadata={"unit": "checkpoints"})
+    keep: int = attrs.field(
+        default=2, validator=ge(1), metadata={"help": "the newest", "unit": "checkpoints"}
+    )
 
 
 @attrs.frozen(kw_only=True)
@@ -146,12 +190,24 @@ class Eval(Stage):
     runner: ClassVar[str] = "limite.evaluate.stage:run"
     problems: Mix
     count: int = attrs.field(default=400, validator=ge(2), metadata={"unit": "problems"})
-    samples: int = attrs.field(default=4, validator=ge(1), metadata={"help": "per problem"})
-    max_tokens: int = attrs.field(default=64, validator=ge(1), metadata={"unit": "tokens"})
-    temperature: float = attrs.field(default=1.0, validator=gt(0.0))
+    samples: int = attrs.field(
+        default=4, validator=ge(1), metadata={"help": "responses to a problem"}
+    )
+    max_tokens: int = attrs.field(
+        default=64,
+        validator=ge(1),
+        metadata={"help": "at most, of a response", "unit": "tokens"},
+    )
+    temperature: float = attrs.field(
+        default=1.0, validator=gt(0.0), metadata={"help": "that responses are sampled at"}
+    )
     verifier: Verifier | str = "exact"
-    against: str | None = None
-    confidence: float = attrs.field(default=0.95, validator=and_(gt(0.5), lt(1.0)))
+    against: str | None = attrs.field(
+        default=None, metadata={"help": "the earlier eval stage to be compared with"}
+    )
+    confidence: float = attrs.field(
+        default=0.95, validator=and_(gt(0.5), lt(1.0)), metadata={"help": "of the intervals"}
+    )
 
 
 PLAIN_ADVANTAGE = "group"

@@ -1,0 +1,68 @@
+"""The guide to recipes tells every field as it is, and its two examples are one recipe."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from limite.core.cli.plugins import fields_of
+from limite.core.health.limits import HealthLimits
+from limite.core.model.spec import ModelSpec
+from limite.core.recipe.load import load_recipe
+from limite.core.recipe.recipe import Recipe
+from limite.core.recipe.stages import RL, SFT, STAGE_KINDS, Eval, Mix
+from limite.core.tokenizer import CharacterTokenizer
+
+PAGE = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text(encoding="utf-8")
+SETTINGS = (Recipe, SFT, RL, Eval, Mix, HealthLimits, ModelSpec, CharacterTokenizer)
+
+
+def section(cls: type[Any]) -> str:
+    """What the page must say of a class: its first line, and a row for every field."""
+    kind = getattr(cls, "kind", None)
+    type_line = f'\n\nIn TOML `type = "{kind}"`.' if kind else ""
+    rows = ["| field | type | default | unit | meaning |", "| --- | --- | --- | --- | --- |"]
+    for field in fields_of(cls):
+        choices = ", ".join(f"`{choice}`" for choice in field["choices"])
+        meaning = "; ".join(filter(None, (field["help"], choices)))
+        default = field["default"]
+        called = re.fullmatch(r"(\w+)\(.+\)", default, flags=re.DOTALL)  # a settings value, whole
+        if default != "(required)":
+            default = f"`{called[1]}()`" if called else f"`{default}`"
+        name, written = f"`{field['name']}`", f"`{field['type']}`"
+        cells = [name, written, default, field["unit"], meaning]
+        rows.append("| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |")
+    summary = str(cls.__doc__).partition("\n")[0].replace("``", "`")
+    return f"### {cls.__name__}\n\n{summary}{type_line}\n\n" + "\n".join(rows) + "\n"
+
+
+@pytest.mark.parametrize("cls", SETTINGS, ids=lambda cls: cls.__name__)
+def test_every_field_is_told_as_it_is(cls: type[Any]) -> None:
+    assert section(cls) in PAGE, f"docs/recipes.md should say:\n\n{section(cls)}"
+
+
+def test_the_page_tells_of_every_stage_and_of_nothing_else() -> None:
+    told = re.findall(r"^### (\w+)$", PAGE, re.MULTILINE)
+    assert told == [cls.__name__ for cls in SETTINGS]
+    assert {cls.__name__ for cls in STAGE_KINDS.values()} <= set(told)
+
+
+@pytest.mark.parametrize("cls", SETTINGS, ids=lambda cls: cls.__name__)
+def test_every_number_says_what_it_is(cls: type[Any]) -> None:
+    plain = {"layers", "heads", "kv_heads", "mean_weight_low", "mean_weight_high"}
+    for field in attrs.fields(cls):
+        if field.type in ("int", "float") and field.name not in plain:
+            assert field.metadata.get("help") or field.metadata.get("unit"), field.name
+
+
+def test_both_examples_are_one_recipe(tmp_path: Path) -> None:
+    values = []
+    for language, name in (("python", "a.py"), ("toml", "a.toml")):
+        (text,) = re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        values.append(load_recipe(tmp_path / name).recipe)
+    assert values[0] == values[1]
