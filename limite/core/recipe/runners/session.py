@@ -99,7 +99,11 @@ class TrainingSession:
         """
         check_loss(loss, where=self.context.place(self.clocks.step))
         rate = self.rate()
-        norm = clip_gradient_norm(self.decoder.parameters(), self.clip_norm)
+        norm = clip_gradient_norm(
+            self.decoder.parameters(),
+            self.clip_norm,
+            where=self.context.place(self.clocks.step),
+        )
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         self.clocks.updates += 1
