@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import attrs
 
@@ -29,9 +29,6 @@ from limite.core.registry import Registry
 from limite.core.rollout.stop import StopRequest
 from limite.core.seeds import Seeds
 from limite.core.tokenizer import CharacterTokenizer
-
-if TYPE_CHECKING:
-    from limite.core.recipe.runners.session import TrainingSession
 
 Log = Callable[[int, Mapping[str, float | int | str | None]], None]
 
@@ -217,14 +214,11 @@ class StageContext:
         """Drops what logs hold of steps after ``step``: resuming writes them again, the same."""
         self.run.truncate_after(self.name, step)
 
-    def after_step(
-        self, session: TrainingSession, state: Mapping[str, Any], every: int, last: int
-    ) -> None:
+    def after_step(self, step: int, save: Callable[[], None], every: int, last: int) -> None:
         """Saves when it is time, and ends the run when a stop was asked for."""
-        step = session.clocks.step
         stopping = self.stop.requested and step < last
         if step % every == 0 or step == last or stopping:
-            session.save(state)
+            save()
         if stopping:
             raise RunStopped(
                 f"stopped in stage {self.name!r} after step {step} of {last}; nothing is lost. "

@@ -104,7 +104,12 @@ def run(context: StageContext) -> dict[str, Any]:
             metrics = one_batch(context, stage, rollouts, learner)
             clocks.step += 1
             log(clocks.step, {"time_s": session.time_s(), "tokens": clocks.tokens, **metrics})
-            context.after_step(session, rollouts.state(), stage.checkpoint_every, stage.steps)
+            context.after_step(
+                clocks.step,
+                lambda: session.save(rollouts.state()),
+                stage.checkpoint_every,
+                stage.steps,
+            )
             refuse_flat_batches(context, stage, clocks)
     return {
         "steps": clocks.step,

@@ -99,7 +99,9 @@ def run(context: StageContext) -> dict[str, Any]:
                 clocks.step,
                 {"time_s": session.time_s(), "tokens": clocks.tokens, "loss": loss, **optim},
             )
-            context.after_step(session, {}, stage.checkpoint_every, stage.steps)
+            context.after_step(
+                clocks.step, lambda: session.save({}), stage.checkpoint_every, stage.steps
+            )
     return {
         "steps": clocks.step,
         "updates": clocks.updates,
