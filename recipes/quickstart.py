@@ -31,9 +31,9 @@ recipe = Recipe(
         # Several styles of worked solution: reinforcement needs something to choose between.
         "sft": SFT(
             problems=problems,
-            styles={"direct": 0.4, "coarse": 0.35, "fine": 0.25},
+            styles={"direct": 0.3, "coarse": 0.35, "fine": 0.35},
             documents=8000,
-            steps=1100,
+            steps=1200,
             batch=32,
             optimizer=Muon(lr=0.02, other_lr_ratio=1.0),
             lr_schedule=WarmupStableDecay(warmup_steps=20, decay_share=0.4),
@@ -41,7 +41,7 @@ recipe = Recipe(
         "after-sft": Eval(problems=problems, count=400, samples=4, max_tokens=48),
         "rl": RL(
             problems=problems,
-            steps=50,
+            steps=45,
             groups=128,
             rollouts=8,
             off_policy_updates=15,
