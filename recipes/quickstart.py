@@ -41,7 +41,7 @@ recipe = Recipe(
         "after-sft": Eval(problems=problems, count=400, samples=4, max_tokens=48),
         "rl": RL(
             problems=problems,
-            steps=45,
+            steps=40,
             groups=128,
             rollouts=8,
             off_policy_updates=15,
