@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from limite.core.errors import LimiteError
-from limite.evaluate.bootstrap import exact_interval
+from limite.evaluate.intervals import difference_interval
 from limite.evaluate.protocol import refuse_other_protocol
 
 SCOPE = (
@@ -26,8 +26,10 @@ def paired_difference(
     """How the share of correct responses changed on the same problems, with its interval.
 
     Both are results as ``limite.evaluate.measure`` makes them. Another protocol is an error, and
-    so are other problems. Numbers are shares (0.1 is ten points); both ends of the interval and
-    the difference are whole multiples of one response.
+    so are other problems. Numbers are shares (0.1 is ten points); the difference and both ends of a
+    bootstrap interval are whole multiples of one response. Where all problems changed alike the
+    bootstrap has no spread: ``method`` names the wider interval given instead, which is not counted
+    in responses (``interval_count`` is None).
     """
     refuse_other_protocol(after, before, our_name=after_name, their_name=before_name)
     was = {entry["id"]: entry["correct"] for entry in before["per_problem"]}
@@ -39,18 +41,18 @@ def paired_difference(
         )
     changes = [now[problem] - was[problem] for problem in now]
     total = after["total"]
-    low, high = exact_interval(changes, confidence)
-    said = wording(low, high)
-    points = [100 * amount / total for amount in (sum(changes), low, high)]
+    found = difference_interval(changes, total // max(1, len(changes)), confidence)
+    said = wording(found.low, found.high)
+    points = [100 * share for share in (sum(changes) / total, found.low, found.high)]
     return {
         "stage": before_name,
         "protocol_id": after["protocol_id"],
         "difference": sum(changes) / total,
         "difference_count": sum(changes),
-        "interval": [low / total, high / total],
-        "interval_count": [low, high],
+        "interval": [found.low, found.high],
+        "interval_count": None if found.counts is None else list(found.counts),
         "confidence": confidence,
-        "method": "paired problem bootstrap, exact",
+        "method": found.method,
         "wording": said,
         "text": (
             f"{points[0]:+.1f} points, {100 * confidence:g}% paired interval "

@@ -14,8 +14,8 @@ from limite.core.kinds import Request, Verifier
 from limite.core.rollout.budget import check_response, completion_budget, is_finished
 from limite.core.types import FINISH_REASONS, Problem, Response, Verdict
 from limite.evaluate import protocol as terms
-from limite.evaluate.bootstrap import exact_interval
 from limite.evaluate.compare import SCOPE
+from limite.evaluate.intervals import accuracy_interval
 from limite.evaluate.passk import mean_pass_at_k
 from limite.evaluate.shares import length_figures, share_text, wilson
 
@@ -148,12 +148,16 @@ def evaluate(
 def summary(
     graded: Sequence[Graded], protocol: terms.Protocol, confidence: float
 ) -> dict[str, Any]:
-    """The figures of a complete set of graded responses. Shares run from 0 to 1."""
+    """The figures of a complete set of graded responses. Shares run from 0 to 1.
+
+    ``method`` says how the interval was made. ``interval_count`` has its ends in responses, and is
+    None where they are not whole ones: where all problems agree.
+    """
     samples = protocol.samples
     groups = [graded[start : start + samples] for start in range(0, len(graded), samples)]
     counts = [sum(one.correct for one in group) for group in groups]
     total, correct = len(graded), sum(counts)
-    low, high = exact_interval(counts, confidence)
+    found = accuracy_interval(counts, samples, confidence)
     first = sum(group[0].correct for group in groups)
     endings = Counter(one.response.finish_reason for one in graded)
     grader = Counter(GRADER[one.verdict.outcome] for one in graded)
@@ -161,7 +165,7 @@ def summary(
     return {
         "text": (
             f"{share_text(correct, total)}, {100 * confidence:g}% interval "
-            f"[{100 * low / total:.1f}%, {100 * high / total:.1f}%]"
+            f"[{100 * found.low:.1f}%, {100 * found.high:.1f}%]"
         ),
         "scope": SCOPE,
         "complete": True,
@@ -173,9 +177,9 @@ def summary(
         "total": total,
         "score": correct / total,
         "confidence": confidence,
-        "interval": [low / total, high / total],
-        "interval_count": [low, high],
-        "method": "problem bootstrap, exact",
+        "interval": [found.low, found.high],
+        "interval_count": None if found.counts is None else list(found.counts),
+        "method": found.method,
         "first_sample": {
             "correct": first,
             "total": len(groups),

@@ -17,10 +17,11 @@ def share_text(count: int, total: int) -> str:
     return f"{count}/{total} = {100 * count / total:.2f}%"
 
 
-def wilson(count: int, total: int, confidence: float = 0.95) -> tuple[float, float]:
+def wilson(count: float, total: int, confidence: float = 0.95) -> tuple[float, float]:
     """The Wilson score interval of a share of independent trials, within 0 and 1.
 
-    Never without width: 0 of 30 gives ``[0, 0.1135]``.
+    Never without width: 0 of 30 gives ``[0, 0.1135]``. A count need not be whole: it may sum the
+    shares of problems.
     """
     if not 0 <= count <= total or total < 1:
         raise LimiteError(f"a share needs 0 <= count <= total and a total, got {count}/{total}")

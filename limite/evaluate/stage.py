@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, cast
+
+import attrs
 
 from limite.core.config import unstructure
 from limite.core.errors import LimiteError
 from limite.core.jsonl import write_json, write_jsonl
-from limite.core.kinds import Verifier
+from limite.core.kinds import Request, Verifier
 from limite.core.model.decoder import Decoder
 from limite.core.model.spec import ModelSpec
+from limite.core.recipe.context import RunStopped
 from limite.core.recipe.problem_source import held_out_problems
 from limite.core.recipe.recipe import Recipe, evaluation_seeds
+from limite.core.recipe.rundir import RunDirectory
 from limite.core.recipe.stages import Eval, Stage
 from limite.core.registry import Registry
 from limite.core.rollout.sampler import Sampler
+from limite.core.rollout.stop import StopRequest
 from limite.core.separation import assert_separate, text_hash
 from limite.core.tokenizer import CharacterTokenizer
-from limite.core.types import Problem
+from limite.core.types import Problem, Response
 from limite.evaluate.compare import paired_difference
-from limite.evaluate.measure import evaluate, make_requests, protocol_of, records
+from limite.evaluate.measure import Samples, evaluate, make_requests, protocol_of, records
 from limite.evaluate.protocol import refuse_other_protocol
 
 BUDGET = "fixed-response"
@@ -50,6 +55,12 @@ class EvalContext(Protocol):
     def tokenizer(self) -> CharacterTokenizer: ...
 
     @property
+    def run(self) -> RunDirectory: ...
+
+    @property
+    def stop(self) -> StopRequest: ...
+
+    @property
     def echo(self) -> Callable[[str], None]: ...
 
     def load_policy(self) -> Decoder: ...
@@ -67,7 +78,11 @@ def problems_of(context: EvalContext) -> list[Problem]:
 
 
 def run(context: EvalContext) -> dict[str, Any]:
-    """Measures the policy and writes ``results.json`` and ``responses.jsonl.zst``."""
+    """Measures the policy and writes ``results.json`` and ``responses.jsonl.zst``.
+
+    A stop that is asked for while sampling ends the run there: nothing of the stage is kept, and it
+    is measured again as a whole, with the same responses.
+    """
     started = time.perf_counter()
     stage = cast(Eval, context.stage)
     model = cast(ModelSpec, context.recipe.model)
@@ -109,7 +124,7 @@ def run(context: EvalContext) -> dict[str, Any]:
         seed=protocol.seed,
     )
     results, graded = evaluate(
-        sampler,
+        _Stoppable(sampler=sampler, context=context),
         requests,
         verifier,
         protocol,
@@ -140,6 +155,26 @@ def run(context: EvalContext) -> dict[str, Any]:
         "tokens": sum(len(one.response.completion_ids) for one in graded),
         "time_s": time.perf_counter() - started,
     }
+
+
+@attrs.frozen(kw_only=True)
+class _Stoppable:
+    """A sampler that looks for a stop whenever a response is done and others are not."""
+
+    sampler: Samples
+    context: EvalContext
+
+    def generate(
+        self, requests: Sequence[Request], policy_version: int
+    ) -> Iterator[tuple[int, Response]]:
+        responses = self.sampler.generate(requests, policy_version)
+        for done, response in enumerate(responses, start=1):
+            if self.context.stop.requested and done < len(requests):
+                raise RunStopped(
+                    f"stopped in stage {self.context.name!r}; it will be measured again. "
+                    f"Go on with: limite resume {self.context.run.path}"
+                )
+            yield response
 
 
 def grader_of(verifier: Verifier, registry: Registry) -> dict[str, Any]:

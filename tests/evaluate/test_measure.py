@@ -11,7 +11,9 @@ from limite.core.errors import LimiteError
 from limite.core.tokenizer import CharacterTokenizer
 from limite.core.types import Answer, Problem, Response, Verdict
 from limite.evaluate.compare import SCOPE, paired_difference, wording
+from limite.evaluate.intervals import WITHOUT_SPREAD
 from limite.evaluate.measure import evaluate, make_requests, protocol_of, records
+from limite.evaluate.shares import wilson
 from limite.problems.verify.exact import Exact
 
 TOKENIZER = CharacterTokenizer()
@@ -95,7 +97,11 @@ def right_for(count_of):
 def test_an_untrained_policy_is_measured_too():
     results, graded = measure(lambda problem, sample: ("??", True))
     assert results["score"] == 0
-    assert results["interval"] == [0, 0]
+    # Ten problems that all fail leave room for a share of them that would not.
+    assert results["interval"] == list(wilson(0, 10))
+    assert results["interval_count"] is None
+    assert results["method"] == WITHOUT_SPREAD
+    assert results["text"] == "0/40 = 0.00%, 95% interval [0.0%, 27.8%]"
     assert results["first_sample"]["wilson"][1] > 0.2
     assert results["grader"] == {"ok": 0, "no_answer": 40, "timeout": 0}
     assert results["tokens"]["correct"]["mean"] is None
@@ -202,6 +208,7 @@ def test_paired_difference_of_the_worked_example():
     found = compare(before, after)
     assert found["difference_count"] == -11
     assert found["interval_count"] == [-22, -2]
+    assert found["method"] == "paired problem bootstrap, exact"
     assert found["interval"] == [-22 / 120, -2 / 120]
     assert found["wording"] == "regressed"
     assert found["text"] == "-9.2 points, 95% paired interval [-18.3, -1.7]: regressed"
@@ -225,7 +232,29 @@ def test_differences_are_paired_and_claims_follow_the_interval(before, after):
     assert low <= found["difference"] <= high
     said = {"improved": low > 0, "regressed": high < 0}.get(found["wording"], low <= 0 <= high)
     assert said
-    assert compare(was, was)["text"].startswith("+0.0 points, 95% paired interval [+0.0, +0.0]")
+    assert low < high
+    assert compare(was, was)["text"].startswith("+0.0 points, 95% paired interval [-27.8, +27.8]")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (0, 0, "no observed difference"),
+        (0, 1, "no observed difference"),  # one response of four, by only ten problems
+        (0, 2, "improved"),
+        (4, 2, "regressed"),
+        (0, 4, "improved"),
+    ],
+)
+def test_problems_that_all_change_alike_make_a_claim_only_beyond_their_number(before, after, said):
+    was, _ = measure(right_for(lambda number: before))
+    now, _ = measure(right_for(lambda number: after))
+    found = compare(was, now)
+    assert found["method"] == WITHOUT_SPREAD
+    assert found["interval_count"] is None
+    assert found["wording"] == said
+    low, high = found["interval"]
+    assert -1 <= low < high <= 1
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,11 @@ from limite.core.errors import LimiteError
 from limite.core.jsonl import read_json, read_jsonl
 from limite.core.model.init import build_decoder
 from limite.core.model.spec import ModelSpec
+from limite.core.recipe.context import RunStopped
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.stages import Eval, Mix
+from limite.core.rollout.sampler import Sampler
+from limite.core.rollout.stop import StopRequest
 from limite.core.seeds import Seeds
 from limite.core.separation import text_hash
 from limite.core.tokenizer import CharacterTokenizer
@@ -51,6 +54,8 @@ def context(tmp_path):
             registry=registry,
             tokenizer=recipe.tokenizer,
             echo=lines.append,
+            run=SimpleNamespace(path=tmp_path),
+            stop=StopRequest(),
             load_policy=lambda: build_decoder(recipe.model, Seeds(weights)),
             results_of=lambda stage: read_json(tmp_path / stage / "results.json"),
             training_hashes=lambda: set(training),
@@ -97,6 +102,42 @@ def test_two_stages_ask_the_same_problems_and_are_paired(context):
     assert results["against"]["difference"] == results["score"] - before["score"]
     assert context.lines[-1].startswith("after against before: ")
     assert json.dumps(results["against"])
+
+
+def test_a_stop_is_heard_between_two_responses(context, monkeypatch):
+    made = context()
+    taken = []
+
+    class Interrupted(Sampler):
+        def generate(self, requests, policy_version):
+            for found in super().generate(requests, policy_version):
+                taken.append(found)
+                if len(taken) == 3:
+                    made.stop.request()
+                yield found
+
+    monkeypatch.setattr("limite.evaluate.stage.Sampler", Interrupted)
+    with pytest.raises(RunStopped, match="it will be measured again") as told:
+        run(made)
+    assert str(told.value).endswith(f"limite resume {made.run.path}")
+    assert "'after'" in str(told.value)
+    assert len(taken) == 3
+    assert not made.directory.exists()
+
+
+def test_a_stop_after_the_last_response_loses_nothing(context, monkeypatch):
+    made = context()
+
+    class Late(Sampler):
+        def generate(self, requests, policy_version):
+            for done, found in enumerate(super().generate(requests, policy_version), start=1):
+                if done == len(requests):
+                    made.stop.request()
+                yield found
+
+    monkeypatch.setattr("limite.evaluate.stage.Sampler", Late)
+    run(made)
+    assert read_json(made.directory / "results.json")["complete"] is True
 
 
 def test_another_seed_asks_other_problems(context):

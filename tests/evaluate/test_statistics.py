@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from limite.core.errors import LimiteError
 from limite.evaluate.bootstrap import exact_interval, monte_carlo_interval, sum_distribution
+from limite.evaluate.intervals import WITHOUT_SPREAD, accuracy_interval, difference_interval
 from limite.evaluate.passk import mean_pass_at_k, pass_at_k
 from limite.evaluate.shares import length_figures, share_text, wilson
 
@@ -228,3 +229,46 @@ def test_shares_and_lengths():
         "median": 11,
         "p95": 20,
     }
+
+
+@given(st.integers(1, 400), st.integers(1, 8), st.data())
+def test_problems_that_agree_leave_a_width_that_shrinks_with_their_number(problems, samples, data):
+    count = data.draw(st.integers(0, samples))
+    share = count / samples
+    widths = []
+    for number in (problems, 2 * problems):
+        found = accuracy_interval([count] * number, samples)
+        assert found.method == WITHOUT_SPREAD
+        assert found.counts is None
+        assert 0 <= found.low <= share <= found.high <= 1
+        assert (found.low, found.high) == pytest.approx(wilson(share * number, number))
+        widths.append(found.high - found.low)
+    assert widths[0] > widths[1] > 0
+    assert accuracy_interval([0] * 16, samples).high == wilson(0, 16)[1]
+    assert accuracy_interval([samples] * 16, samples).low == wilson(16, 16)[0]
+
+
+@given(st.integers(1, 400), st.integers(1, 8), st.data())
+def test_problems_that_all_change_alike_are_not_certain_either(problems, samples, data):
+    change = data.draw(st.integers(-samples, samples))
+    middle = change / samples
+    widths = []
+    for number in (problems, 2 * problems):
+        found = difference_interval([change] * number, samples)
+        reach = wilson(0, number)[1]
+        assert found.method == WITHOUT_SPREAD
+        assert found.low == pytest.approx(max(-1, middle - reach))
+        assert found.high == pytest.approx(min(1, middle + reach))
+        widths.append(found.high - found.low)
+    assert widths[0] >= widths[1] > 0
+
+
+@given(st.lists(st.integers(0, 4), min_size=2, max_size=40).filter(lambda c: len(set(c)) > 1))
+def test_problems_that_differ_keep_the_bootstrap(counts):
+    found = accuracy_interval(counts, 4)
+    low, high = exact_interval(counts)
+    assert found.counts == (low, high)
+    assert (found.low, found.high) == (low / (4 * len(counts)), high / (4 * len(counts)))
+    assert low < high
+    paired = difference_interval([count - 2 for count in counts], 4)
+    assert paired.counts == (low - 2 * len(counts), high - 2 * len(counts))
