@@ -25,7 +25,7 @@ class Console:
     """A progress line on a terminal, and plain lines, a few per stage, everywhere else."""
 
     lines: int = attrs.field(
-        default=25, validator=ge(1), metadata={"help": "plain lines a stage, at most about"}
+        default=20, validator=ge(1), metadata={"help": "plain lines a stage, besides its first"}
     )
     metrics: tuple[str, ...] = attrs.field(
         default=(
@@ -41,7 +41,7 @@ class Console:
     def build(self, context: LoggerContext) -> LoggerRun:
         if context.live:
             return _Live(context, self.metrics)
-        return _Lines(context, self.metrics, max(1, round(context.total_steps / self.lines)))
+        return _Lines(context, self.metrics, max(1, math.ceil(context.total_steps / self.lines)))
 
 
 class _Lines:

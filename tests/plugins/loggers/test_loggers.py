@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from limite.core.errors import LimiteError
 from limite.core.kinds import LoggerContext
@@ -66,9 +68,16 @@ def run_lines(component: Console, steps: int, total: int, **metrics: float) -> l
 
 def test_a_long_stage_prints_few_plain_lines_with_its_first_and_last_step() -> None:
     lines = run_lines(Console(), 1000, 1000)
-    assert 20 <= len(lines) <= 30
+    assert len(lines) == 21
     assert lines[0] == "sft     1/1000  loss 1.500  1.0 s"
     assert lines[-1] == "sft  1000/1000  loss 1.500  1000.0 s"
+
+
+@given(total=st.integers(1, 3000), lines=st.integers(1, 40))
+def test_no_stage_prints_more_plain_lines_than_asked_and_its_first(total: int, lines: int) -> None:
+    printed = run_lines(Console(lines=lines), total, total)
+    assert min(total, lines) / 2 <= len(printed) <= min(total, lines + 1)
+    assert f"{total}/{total}" in printed[-1]
 
 
 def test_a_short_stage_prints_every_step() -> None:
