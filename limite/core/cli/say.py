@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -27,9 +29,17 @@ class Say:
         return not self.quiet and sys.stdout.isatty()
 
     def line(self, text: str) -> None:
-        if not self.quiet:
+        if self.quiet:
+            return
+        try:
             # Not click.echo: lines must pass through a progress bar that is being shown.
             print(text, flush=True)
+        except BrokenPipeError:
+            # Whoever read along has left (`| head`); that is no reason to end hours of training.
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, sys.stdout.fileno())
+            os.close(nowhere)
+            print("nobody reads on; the run goes on, and log.txt has its lines", file=sys.stderr)
 
     def plan(self, recipe: str, plan: Plan) -> None:
         """What the run is going to do."""
@@ -43,8 +53,12 @@ class Say:
         if not self.quiet:
             head, *rows = stage_rows(result)
             show_table(head, rows)
-        for text in claims(result):
-            self.line(text)
+            if result.results:
+                self.line("")
+                head, *rows = claim_rows(result)
+                show_table(head, rows, cut=False)
+                self.line(scope_of(result))
+        self.line("")
         self.line(f"run     {result.path}")
         self.line(f"report  {result.report}")
 
@@ -70,17 +84,39 @@ def count(value: Any) -> str:
     return "" if value is None else f"{value:,}"
 
 
-def claims(result: RunResult) -> list[str]:
-    """What the evaluations say, each with its interval, and once what the intervals cover."""
-    lines = [""] if result.results else []
-    scope = ""
+def claim_rows(result: RunResult) -> list[tuple[str, ...]]:
+    """One row an evaluation, the headings first; shares in per cent, differences in points."""
+    rows: list[tuple[str, ...]] = [
+        ("HELD OUT", "RIGHT", "ACCURACY", "INTERVAL", "AGAINST", "POINTS", "PAIRED INTERVAL", "")
+    ]
     for name, found in result.results.items():
-        lines.append(f"{name}: held-out accuracy {found['text']}")
+        row = (
+            name,
+            f"{found['correct']:,}/{found['total']:,}",
+            f"{100 * found['score']:.1f}%",
+            span(found["interval"]),
+        )
         against = found.get("against")
-        if against:
-            lines.append(f"{name} against {against['stage']}: {against['text']}")
-            scope = str(against.get("scope", ""))
-    if scope:
-        # One training run says nothing of how runs differ.
-        lines.append(f"(single run; each interval {scope})")
-    return [*lines, ""]
+        if against is None:
+            rows.append((*row, "", "", "", ""))
+            continue
+        change = (
+            against["stage"],
+            f"{100 * against['difference']:+.1f}",
+            span(against["interval"], signed=True),
+            against["wording"],
+        )
+        rows.append((*row, *change))
+    return rows
+
+
+def span(interval: Sequence[float], *, signed: bool = False) -> str:
+    low, high = (100 * end for end in interval)
+    return f"[{low:+.1f}, {high:+.1f}]" if signed else f"[{low:.1f}, {high:.1f}]"
+
+
+def scope_of(result: RunResult) -> str:
+    """What the intervals cover and what they do not."""
+    scopes = [found["scope"] for found in result.results.values()]
+    confidences = sorted({f"{100 * found['confidence']:g}%" for found in result.results.values()})
+    return f"({' and '.join(confidences)} intervals; single run; each {scopes[0]})"

@@ -34,9 +34,13 @@ Log = Callable[[int, Mapping[str, float | int | str | None]], None]
 
 
 class RunStopped(RunFailed):
-    """The run was asked to stop and did, between two updates, with everything saved."""
+    """The run was asked to stop and did; the message ends with how to go on."""
 
     exit_code = 130
+
+    def __init__(self, message: str, run: Path) -> None:
+        # On a line of its own, where a narrow terminal does not break it.
+        super().__init__(f"{message}. Go on with:\n  limite resume {run}")
 
 
 def model_of(recipe: Recipe) -> ModelSpec:
@@ -167,8 +171,11 @@ class StageContext:
 
     # Logs
 
-    def health(self) -> str:
-        """The verdict over every gate the stage measured, in a word or two; empty without any."""
+    def health(self, updates: int | None) -> str:
+        """The verdict over every gate the stage measured, in a few words; empty without any.
+
+        Gates say nothing of a stage whose policy never moved.
+        """
         log = self.directory / "health.jsonl"
         if not log.exists():
             return ""
@@ -176,7 +183,7 @@ class StageContext:
         failed = {line["gate"] for line in lines if not line["passed"]}
         steps = {line["step"] for line in lines if not line["passed"]}
         if not failed:
-            return "healthy"
+            return "healthy" if updates else "no update made"
         gates = len({line["gate"] for line in lines})
         return f"{len(failed)} of {gates} gates failed, at {len(steps)} steps"
 
@@ -221,6 +228,6 @@ class StageContext:
             save()
         if stopping:
             raise RunStopped(
-                f"stopped in stage {self.name!r} after step {step} of {last}; nothing is lost. "
-                f"Go on with: limite resume {self.run.path}"
+                f"stopped in stage {self.name!r} after step {step} of {last}; nothing is lost",
+                self.run.path,
             )

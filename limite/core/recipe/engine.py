@@ -96,7 +96,8 @@ def start(
         source_suffix=loaded.path.suffix,
     )
     if show_plan is not None:
-        show_plan(str(recipe), plan)
+        parts = tuple(stage for stage in plan.stages if stage.name in chosen)
+        show_plan(str(recipe), attrs.evolve(plan, stages=parts))
     with run.lock():
         if earlier is not None:
             take_over(earlier, run, untouched(loaded.recipe, chosen))
@@ -138,7 +139,13 @@ def receipt_of(loaded: LoadedRecipe, registry: Registry, chosen: Sequence[str]) 
         threads=threads_for(parameters),
         seeds={"recipe": loaded.recipe.seed},
     )
-    return {**receipt, "parameters": parameters, "only": list(chosen)}
+    # The settings themselves are kept, so that a change of them can be told by name.
+    return {
+        **receipt,
+        "recipe": loaded.data,
+        "parameters": parameters,
+        "only": list(chosen),
+    }
 
 
 def distributions_of(value: Any, registry: Registry) -> dict[str, str]:
@@ -176,41 +183,45 @@ def execute(
         echo(text)
 
     receipt = run.receipt()
-    message = "stopping after this update; press Ctrl-C again to stop at once"
-    try:
-        with deterministic(receipt["threads"]), StopRequest(message) as stop:
-            for name in chosen:
-                if stop.requested:
-                    raise RunStopped(
-                        f"stopped before stage {name!r}; nothing is lost. "
-                        f"Go on with: limite resume {run.path}"
+    with StopRequest("stopping after this update; press Ctrl-C again to stop at once") as stop:
+        try:
+            with deterministic(receipt["threads"]):
+                for name in chosen:
+                    if stop.requested:
+                        raise RunStopped(
+                            f"stopped before stage {name!r}; nothing is lost", run.path
+                        )
+                    context = StageContext(
+                        run=run,
+                        recipe=loaded.recipe,
+                        name=name,
+                        registry=registry,
+                        stop=stop,
+                        echo=say,
+                        contract={"recipe_sha256": receipt["recipe_sha256"], "stage": name},
+                        live=live,
                     )
-                context = StageContext(
-                    run=run,
-                    recipe=loaded.recipe,
-                    name=name,
-                    registry=registry,
-                    stop=stop,
-                    echo=say,
-                    contract={"recipe_sha256": receipt["recipe_sha256"], "stage": name},
-                    live=live,
-                )
-                run_stage(context)
-    except KeyboardInterrupt:
-        run.log("stopped at once")
-        raise RunStopped(
-            f"stopped at once; what the last checkpoint holds is kept. "
-            f"Go on with: limite resume {run.path}"
-        ) from None
-    except LimiteError as error:
-        # The disk may be full: why the run ended matters more than that nobody could note it.
-        with contextlib.suppress(LimiteError):
-            run.log(f"ended: {error}")
-        raise
-    finally:
-        # Also of a run that failed; but why it failed matters more than that it has no report.
-        with contextlib.suppress(LimiteError) if sys.exception() else contextlib.nullcontext():
-            report = write_report(run.path)
+                    run_stage(context)
+        except KeyboardInterrupt:
+            with contextlib.suppress(LimiteError):
+                run.log("stopped at once")
+            raise RunStopped(
+                "stopped at once; what the last checkpoint holds is kept", run.path
+            ) from None
+        except LimiteError as error:
+            # The disk may be full: why the run ended matters more than that nobody could note it.
+            with contextlib.suppress(LimiteError):
+                run.log(f"ended: {error}")
+            raise
+        finally:
+            # A run that failed has a report too, unless that fails as well or is interrupted.
+            ended_early = sys.exception() is not None
+            with (
+                contextlib.suppress(LimiteError, KeyboardInterrupt)
+                if ended_early
+                else contextlib.nullcontext()
+            ):
+                report = write_report(run.path)
     return RunResult(
         path=run.path,
         report=report,
@@ -264,7 +275,7 @@ def run_stage(context: StageContext) -> None:
         context.name,
         {
             **about,
-            "health": context.health(),
+            "health": context.health(outcome.get("updates")),
             "start": context.origin(),
             **outcome,
         },

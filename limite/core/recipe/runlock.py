@@ -32,8 +32,11 @@ def hold(folder: Path) -> Iterator[None]:
         raise storage_error(error, place) from error
     _held.add(key)
     try:
-        os.ftruncate(file, 0)
-        os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
+        try:
+            os.ftruncate(file, 0)
+            os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
+        except OSError as error:
+            raise storage_error(error, place, "free some space, or choose another --out") from error
         yield
     finally:
         _held.discard(key)

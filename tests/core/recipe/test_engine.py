@@ -169,7 +169,7 @@ def test_resuming_refuses_another_recipe_or_version(finished, tmp_path):
     shutil.copytree(finished.path, copy)
     recipe = copy / "recipe.toml"
     recipe.write_text(recipe.read_text().replace("steps = 60", "steps = 61"))
-    with pytest.raises(LimiteError, match="recipe_sha256"):
+    with pytest.raises(LimiteError, match=r"recipe\.stages\.sft\.steps: 60 -> 61"):
         go_on(copy)
     copy = tmp_path / "upgraded"
     shutil.copytree(finished.path, copy)
@@ -228,6 +228,33 @@ def test_a_run_without_any_signal_ends_and_says_why(run_tiny, tmp_path):
     with pytest.raises(RunFailed, match="nothing to learn from"):
         go_on(run, echo=lambda _line: None)
     assert not (run / "stages/04-after").exists()
+
+
+def test_a_stage_that_made_no_update_is_not_called_healthy(run_tiny, tmp_path):
+    said: list[str] = []
+    result = run_tiny(
+        tmp_path,
+        only=["sft", "rl"],
+        overrides=["stages.rl.max_tokens=1", "stages.rl.steps=1", "stages.sft.steps=2"],
+        echo=said.append,
+    )
+    assert result.stages["rl"]["health"] == "no update made"
+    assert any("made no update: no group had both right and wrong" in line for line in said)
+
+
+def test_a_damaged_record_is_told_before_training_goes_on(finished, tmp_path):
+    copy = tmp_path / "damaged"
+    shutil.copytree(finished.path, copy)
+    shutil.rmtree(copy / "stages/04-after")
+    (copy / "stages/03-rl/receipt.json").unlink()
+    shutil.rmtree(copy / "stages/03-rl/checkpoints/step-000004")
+    place = copy / "stages/03-rl/rollouts/000002.jsonl.zst"
+    place.write_bytes(place.read_bytes()[:10])
+    with pytest.raises(LimiteError, match=r"000002.*remove .*03-rl to run the stage again"):
+        go_on(copy, echo=lambda _line: None)
+    place.unlink()
+    with pytest.raises(LimiteError, match=r"000002.*remove .*03-rl to run the stage again"):
+        go_on(copy, echo=lambda _line: None)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 
-from limite.core.errors import RunFailed
+from limite.core.errors import LimiteError, RunFailed
 from limite.core.health.gates import GateVerdict, all_passed, ratio_gates
 from limite.core.jsonl import append_jsonl, read_jsonl, write_jsonl
 from limite.core.kinds import (
@@ -36,6 +36,24 @@ def training_hashes(context: StageContext) -> set[str]:
     for path in sorted((context.directory / "rollouts").glob("*.jsonl.zst")):
         seen |= {text_hash(record["problem"]["problem"]) for record in read_jsonl(path)}
     return seen
+
+
+def refuse_missing_rollouts(context: StageContext, steps: int) -> None:
+    """Refuses to go on from ``steps`` when a record of what was sampled until then is damaged.
+
+    Evaluations read the records to make sure that no held-out problem was trained on.
+    """
+    for step in range(1, steps + 1):
+        place = context.run.rollout_file(context.name, step)
+        try:
+            for _ in read_jsonl(place):
+                pass
+        except LimiteError as error:
+            raise LimiteError(
+                f"stage {context.name!r} cannot go on, because a record of what it sampled is "
+                f"missing or damaged: {error}; remove {context.directory} to run the stage again "
+                "from its start"
+            ) from error
 
 
 def rows_of(groups: Sequence[Group], advantage: Advantage) -> list[ScoredRow]:
@@ -87,6 +105,7 @@ def run(context: StageContext) -> dict[str, Any]:
         clip_norm=stage.clip_norm,
         keep=stage.keep,
     )
+    refuse_missing_rollouts(context, session.clocks.step)
     rollouts = Rollouts(context, stage)
     if session.saved_state:
         rollouts.restore(session.saved_state)
@@ -111,6 +130,11 @@ def run(context: StageContext) -> dict[str, Any]:
                 stage.steps,
             )
             refuse_flat_batches(context, stage, clocks)
+    if not clocks.updates:
+        context.echo(
+            f"warning: stage {context.name!r} made no update: no group had both right and wrong "
+            "responses"
+        )
     return {
         "steps": clocks.step,
         "updates": clocks.updates,
