@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -29,38 +29,39 @@ class Say:
         return not self.quiet and sys.stdout.isatty()
 
     def line(self, text: str) -> None:
+        # Not click.echo: lines must pass through a progress bar that is being shown.
+        self._speak(lambda: print(text, flush=True))
+
+    def plan(self, recipe: str, plan: Plan) -> None:
+        """What the run is going to do."""
+        self._speak(lambda: show_plan(recipe, plan.plain()))
+        self.line("")
+
+    def result(self, result: RunResult) -> None:
+        """The stages, held-out accuracy with its interval, and where everything is."""
+        self.line("")
+        head, *rows = stage_rows(result)
+        self._speak(lambda: show_table(head, rows))
+        if result.results:
+            self.line("")
+            names, *found = claim_rows(result)
+            self._speak(lambda: show_table(names, found, cut=False))
+            self.line(scope_of(result))
+        self.line("")
+        self.line(f"run     {result.path}")
+        self.line(f"report  {result.report}")
+
+    def _speak(self, speak: Callable[[], None]) -> None:
         if self.quiet:
             return
         try:
-            # Not click.echo: lines must pass through a progress bar that is being shown.
-            print(text, flush=True)
+            speak()
         except BrokenPipeError:
             # Whoever read along has left (`| head`); that is no reason to end hours of training.
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, sys.stdout.fileno())
             os.close(nowhere)
             print("nobody reads on; the run goes on, and log.txt has its lines", file=sys.stderr)
-
-    def plan(self, recipe: str, plan: Plan) -> None:
-        """What the run is going to do."""
-        if not self.quiet:
-            show_plan(recipe, plan.plain())
-            self.line("")
-
-    def result(self, result: RunResult) -> None:
-        """The stages, held-out accuracy with its interval, and where everything is."""
-        self.line("")
-        if not self.quiet:
-            head, *rows = stage_rows(result)
-            show_table(head, rows)
-            if result.results:
-                self.line("")
-                head, *rows = claim_rows(result)
-                show_table(head, rows, cut=False)
-                self.line(scope_of(result))
-        self.line("")
-        self.line(f"run     {result.path}")
-        self.line(f"report  {result.report}")
 
 
 def stage_rows(result: RunResult) -> list[tuple[str, ...]]:

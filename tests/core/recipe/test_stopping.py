@@ -66,3 +66,17 @@ def test_a_full_disk_leaves_everything_that_was_there(finished, tiny, digest, tm
     )
     assert done.returncode == 0, done.stderr
     assert digest(tmp_path / "mine") == digest(finished.path)
+
+
+def test_a_reader_who_leaves_does_not_end_the_run(tiny, digest, finished, tmp_path):
+    command = [*LIMITE, "run", str(tiny), "--out", str(tmp_path), "--name", "mine"]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert running.stdout is not None
+    assert running.stderr is not None
+    assert "sound" in running.stdout.readline()
+    running.stdout.close()
+    told = running.stderr.read()
+    running.stderr.close()
+    assert running.wait(timeout=120) == 0, told
+    assert told == "nobody reads on; the run goes on, and log.txt has its lines\n"
+    assert digest(tmp_path / "mine") == digest(finished.path)
