@@ -47,12 +47,20 @@ class SettingsError(LimiteError):
         super().__init__("\n".join(str(mistake) for mistake in self.mistakes))
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def sentence(error: BaseException) -> str:
+    """What an exception says. One that was not raised to explain a mistake is named as well."""
+    said = str(error)
+    if isinstance(error, (LimiteError, ValueError)) and said:
+        return said
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+def did_you_mean(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
     """``"; did you mean 'x'?"`` for the nearest known word, or an empty string."""
     names = sorted(known)
-    near = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(word, names, n=1, cutoff=cutoff)
     if not near:
         folded = {name.lower().replace("_", "-"): name for name in names}
-        near = difflib.get_close_matches(word.lower().replace("_", "-"), folded, n=1, cutoff=0.6)
+        near = difflib.get_close_matches(word.lower().replace("_", "-"), folded, n=1, cutoff=cutoff)
         near = [folded[name] for name in near]
     return f"; did you mean {near[0]!r}?" if near else ""

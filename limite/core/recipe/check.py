@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 
 from limite.core import config
 from limite.core.config_faults import Fault
 from limite.core.config_fields import refused
-from limite.core.errors import LimiteError, SettingsError, did_you_mean
+from limite.core.errors import LimiteError, SettingsError, did_you_mean, sentence
 from limite.core.kinds import Advantage, LRSchedule, Objective, Optimizer
 from limite.core.model.spec import ModelSpec
 from limite.core.recipe.cost import Plan, plan_of
@@ -78,7 +78,8 @@ def look_over(recipe: Recipe, registry: Registry, *, complete: bool = True) -> F
             for fault in questions:
                 above = () if fault.path[:1] in (("model",), ("tokenizer",)) else under
                 faults.append(fault.under(*above))
-        except AttributeError:
+        except Exception:
+            # A recipe with mistakes may lack anything at all, and those are told already.
             if complete:
                 raise
 
@@ -114,6 +115,9 @@ def model_faults(recipe: Recipe, models: list[Decoder]) -> Iterator[Fault]:
         models.append(build_decoder(spec.filled(ids), device="meta"))
     except (ValueError, LimiteError) as error:
         yield from (fault.under("model") for fault in refused(error, ModelSpec))
+    except Exception as error:
+        if whole(spec) and whole(spec.attention):
+            yield Fault(("model",), f"the model cannot be built: {sentence(error)}")
 
 
 def order_faults(recipe: Recipe, name: str, stage: Stage) -> Iterator[Fault]:
@@ -160,7 +164,7 @@ def column_faults(stage: RL, registry: Registry) -> Iterator[Fault]:
     """The stage must supply every column that the objective reads."""
     objective = cast(Objective, stage.objective)
     needs = getattr(objective, "needs", None) or frozenset()
-    lacking = sorted(needs - stage.supplies)
+    lacking = sorted(frozenset(needs) - stage.supplies)
     if lacking:
         title = registry.name_of(type(objective))
         have = ", ".join(sorted(stage.supplies))
@@ -174,14 +178,16 @@ def dealing_faults(stage: RL) -> Iterator[Fault]:
     if updates > stage.groups:
         yield Fault(
             ("off_policy_updates",),
-            f"a batch of {stage.groups} groups cannot be dealt into {updates} updates; "
-            f"at most {stage.groups - 1} here, or more 'groups'",
+            f"must be at most {stage.groups - 1} with {stage.groups} groups, "
+            f"as every update needs a group of its own, got {stage.off_policy_updates}",
         )
 
 
 def advantage_faults(stage: RL) -> Iterator[Fault]:
     """Asks the advantage for the credit of a group with one right response."""
     advantage, rollouts = cast(Advantage, stage.advantage), stage.rollouts
+    if not whole(advantage):
+        return
     problem = Problem(problem="1+1=?", answer=Answer(type="integer", value="2"))
     responses = [
         Response(
@@ -205,11 +211,14 @@ def advantage_faults(stage: RL) -> Iterator[Fault]:
         correct=[reward > 0 for reward in rewards],
     )
     try:
-        credit = advantage(group)
+        lost = not bool(advantage(group).any())
     except (ValueError, LimiteError) as error:
         yield Fault(("rollouts",), f"the advantage cannot use groups of {rollouts}: {error}")
         return
-    if not bool(credit.any()):
+    except Exception as error:
+        yield Fault(("advantage",), f"failed on a group of {rollouts}: {sentence(error)}")
+        return
+    if lost:
         message = f"with groups of {rollouts} every advantage is 0, and nothing can be learned"
         yield Fault(("rollouts",), message)
 
@@ -217,16 +226,27 @@ def advantage_faults(stage: RL) -> Iterator[Fault]:
 def schedule_faults(stage: SFT | RL) -> Iterator[Fault]:
     """Asks the learning-rate schedule for the ends of the stage."""
     updates = stage.steps * (stage.off_policy_updates + 1 if isinstance(stage, RL) else 1)
+    if not whole(stage.lr_schedule):
+        return
     try:
         for step in (0, updates - 1):
             cast(LRSchedule, stage.lr_schedule)(step, updates)
-    except (ValueError, LimiteError) as error:
-        yield Fault(("lr_schedule",), f"{error}")
+    except Exception as error:  # whatever a component raises is a mistake in it
+        yield Fault(("lr_schedule",), sentence(error))
 
 
 def optimizer_faults(stage: SFT | RL, decoder: Decoder) -> Iterator[Fault]:
     """Asks the optimizer whether it takes the model's parameters."""
+    if not whole(stage.optimizer):
+        return
     try:
         cast(Optimizer, stage.optimizer).build(list(decoder.named_parameters()))
-    except (ValueError, LimiteError) as error:
-        yield Fault(("optimizer",), f"{error}")
+    except Exception as error:  # whatever a component raises is a mistake in it
+        yield Fault(("optimizer",), sentence(error))
+
+
+def whole(value: Any) -> bool:
+    """Whether a component, or other settings, could be read in full."""
+    return attrs.has(type(value)) and all(
+        hasattr(value, field.name) for field in attrs.fields(type(value))
+    )

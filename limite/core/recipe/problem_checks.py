@@ -1,8 +1,8 @@
 """A look at the problems of a stage before it runs: do they exist, can they be written, fit?
 
-A supervised stage is judged by the very documents it will read, within reason, and an evaluation
-by the very problems it will ask. Reinforcement draws what its curriculum wants, so it is judged by
-many problems of every arm; a longer one may still come up in the run.
+A supervised stage is judged by the very documents it will read, and an evaluation by the very
+problems it will ask, within reason. Reinforcement draws what its curriculum wants, so it is judged
+by many problems of every arm; a longer one may still come up in the run.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from limite.core.types import Problem
 
 DRAWN = 2_000
 DOCUMENTS = 10_000
+ASKED = 20_000
 
 
 @attrs.frozen(kw_only=True)
@@ -123,7 +124,8 @@ def _with_problems(stage: Stage, sources: dict[str, float]) -> Stage:
 def drawn(stage: Stage, registry: Registry, seeds: Seeds) -> list[Problem]:
     """What the stage will draw from these streams, or enough of it."""
     if isinstance(stage, Eval):
-        return held_out_problems(stage, registry, seeds)
+        few = attrs.evolve(stage, count=min(stage.count, ASKED))
+        return held_out_problems(few, registry, seeds)
     source = ProblemSource(mix_of(stage), registry, seeds.child("problems"), held_out=False)
     if isinstance(stage, SFT):
         return source.distinct(min(stage.documents, DOCUMENTS))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import attrs
 
-from limite.core.errors import LimiteError
+from limite.core.errors import LimiteError, sentence
 from limite.core.kinds import Arm, Generator
 from limite.core.recipe.stages import Eval, Mix
 from limite.core.seeds import Name, Seeds
@@ -44,11 +44,7 @@ class ProblemSource:
         self.held_out = held_out
         self.share = share
         self.arms: Sequence[Arm] = arms(mix)
-        loaded = {
-            name: registry.get("generator", name).load()()
-            for name, weight in mix.sources.items()
-            if weight
-        }
+        loaded = {name: _made(name, registry) for name, weight in mix.sources.items() if weight}
         self._generators: Sequence[Generator] = [
             loaded[arm.name.rpartition("@")[0]] for arm in self.arms
         ]
@@ -63,8 +59,12 @@ class ProblemSource:
         low, high = kind.difficulty
         for _ in range(TRIES):
             difficulty = low + (high - low) * stream.random()
-            problem = generator.sample(stream, min(difficulty, high))
-            if is_held_out(problem.problem, self.share) == self.held_out:
+            try:
+                problem = generator.sample(stream, min(difficulty, high))
+                fits = is_held_out(problem.problem, self.share) == self.held_out
+            except Exception as error:  # a generator may be anyone's
+                raise LimiteError(f"{self._cell(kind)}: {sentence(error)}") from error
+            if fits:
                 return attrs.evolve(problem, meta={**problem.meta, "arm": kind.name})
         raise LimiteError(
             f"{self._cell(kind)}: none of {TRIES:,} problems belongs to the {self._side()}; "
@@ -103,6 +103,16 @@ class ProblemSource:
 
     def _side(self) -> str:
         return f"{self.share:.0%} held out" if self.held_out else "part not held out"
+
+
+def _made(name: str, registry: Registry) -> Generator:
+    """The generator with its default settings."""
+    cls = registry.get("generator", name).load()
+    try:
+        return cast(Generator, cls())
+    except Exception as error:
+        message = f"the generator {name!r} cannot be made: {sentence(error)}"
+        raise LimiteError(message) from error
 
 
 def held_out_problems(stage: Eval, registry: Registry, seeds: Seeds) -> list[Problem]:

@@ -59,8 +59,8 @@ def test_every_mistake_of_every_recipe_and_the_plans_of_the_others(
         "wrong.toml:2: seed: expected int, got float 1.5",
         "wrong.toml:5: stages.rl.problems.sources.gdc: unknown generator 'gdc'; "
         "did you mean 'gcd'?",
-        "wrong.toml:7: stages.rl.off_policy_updates: a batch of 4 groups cannot be dealt into "
-        "5 updates; at most 3 here, or more 'groups'",
+        "wrong.toml:7: stages.rl.off_policy_updates: must be at most 3 with 4 groups, as every "
+        "update needs a group of its own, got 4",
         "sond.toml: no such file; did you mean 'sound.toml'?",
     ]
 

@@ -17,7 +17,7 @@ from limite.core.recipe.check import check_file, check_recipe, look_over
 from limite.core.recipe.load import load_recipe
 from limite.core.recipe.problem_source import held_out_problems
 from limite.core.recipe.recipe import Recipe, stage_seeds
-from limite.core.recipe.stages import Eval
+from limite.core.recipe.stages import RL, Eval
 from limite.core.registry import Registry
 from limite.core.seeds import Seeds
 
@@ -92,8 +92,8 @@ def test_a_sound_recipe_gets_a_plan(recipe: Path) -> None:
         (
             ["stages.rl.off_policy_updates=5"],
             [
-                "stages.rl.off_policy_updates: a batch of 4 groups cannot be dealt into 6 updates; "
-                "at most 3 here, or more 'groups'"
+                "stages.rl.off_policy_updates: must be at most 3 with 4 groups, as every update "
+                "needs a group of its own, got 5"
             ],
         ),
         (
@@ -327,6 +327,63 @@ def test_components_are_asked(recipe: Path, others: Registry) -> None:
         f"{recipe}:20: stages.rl.rollouts: with groups of 8 every advantage "
         "is 0, and nothing can be learned",
     ]
+
+
+@pytest.mark.parametrize("objective", ["dpo", "adamw", "3", "{ lr = 1 }", "[1]", "''"])
+def test_an_objective_that_cannot_be_read_hides_no_other_mistake(
+    recipe: Path, objective: str
+) -> None:
+    lines = told(recipe, f"stages.rl.objective={objective}", "seed=1.5")
+    assert any(line.startswith("seed: ") for line in lines)
+    assert any(line.startswith("stages.rl.objective") for line in lines)
+
+
+@pytest.mark.parametrize("field", [field.name for field in attrs.fields(RL)])
+def test_any_setting_may_be_beyond_reading(recipe: Path, field: str) -> None:
+    lines = told(recipe, f"stages.rl.{field}={{ nonsense = [] }}", "seed=1.5")
+    assert any(line.startswith(f"stages.rl.{field}") for line in lines)
+    assert any(line.startswith("seed: ") for line in lines)
+
+
+@attrs.frozen(kw_only=True)
+class Raising:
+    """Raises what no component should, whatever it is asked."""
+
+    def __call__(self, *asked: Any) -> Any:
+        raise ZeroDivisionError("oh dear")
+
+    def build(self, named_parameters: Any) -> Any:
+        raise KeyError("lr")
+
+    def sample(self, stream: Any, difficulty: float) -> Any:
+        return self(stream)
+
+    def check(self, problem: Any) -> bool:
+        return True
+
+
+def test_a_component_that_raises_is_a_mistake(recipe: Path) -> None:
+    raising = {
+        kind: attrs.make_class(f"Raising{kind}", {}, bases=(Raising,), frozen=True, kw_only=True)
+        for kind in ("advantage", "lr_schedule", "optimizer", "generator")
+    }
+    registry = Registry()
+    registry.add(
+        Registration(kind=entry.kind, name=entry.name, target=entry.target)
+        for entry in load_registry().entries()
+    )
+    more = [Registration(kind=kind, name="raising", target=cls) for kind, cls in raising.items()]
+    registry.add(more, distribution="limite-raising")
+    sets = [f"stages.rl.{kind}=raising" for kind in raising if kind != "generator"]
+    loaded = load_recipe(recipe, [*sets, "stages.sft.problems.sources={raising = 1}"], registry)
+    with pytest.raises(SettingsError) as caught:
+        check_recipe(loaded, registry)
+    assert {(mistake.path, mistake.message) for mistake in caught.value.mistakes} == {
+        ("stages.sft.problems", "raising at difficulty 0 to 0.3: ZeroDivisionError: oh dear"),
+        ("stages.rl.advantage", "failed on a group of 8: ZeroDivisionError: oh dear"),
+        ("stages.rl.lr_schedule", "ZeroDivisionError: oh dear"),
+        ("stages.rl.optimizer", "KeyError: 'lr'"),
+    }
 
 
 def test_a_check_reads_no_weights_and_uses_no_global_randomness(recipe: Path) -> None:
