@@ -87,8 +87,11 @@ def accuracy(run: Run, found: Sequence[Evaluation]) -> str:
     note = f"{_protocol(found[-1])}. {_separation(run)}{_scope(run)}Single run."
     if any(stage.results and stage.results.get("unreliable") is True for stage in run.stages):
         note += " The grader ran out of time on more than 1% of responses: a score is unreliable."
-    if any(e.interval and e.interval[0] == e.interval[1] for e in found):
-        note += " An interval without width says that all problems agreed, not that it is exact."
+    if any("no spread" in str(table.get("method", "")) for table in _measured(run)):
+        note += (
+            " Where all problems agree, resampling them shows no spread: the interval is then "
+            "Wilson's, over problems."
+        )
     if len(compared) > 1:
         note += f" {len(compared)} comparisons; the intervals are not adjusted for their number."
     return (
@@ -138,6 +141,12 @@ def _audit(run: Run) -> str:
         "Mean tokens:n",
     )
     return parts.table("How the held-out responses ended", columns, rows)
+
+
+def _measured(run: Run) -> list[Mapping[str, Any]]:
+    """Whatever names a method: each result and the comparison in it."""
+    results = [stage.results for stage in run.stages if stage.results]
+    return [*results, *(_table(each, "against") for each in results)]
 
 
 def _table(results: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -11,11 +11,10 @@ import attrs
 
 from limite.core.recipe.report import canvas, charts, words
 from limite.core.recipe.report.charts import Line
-from limite.core.recipe.report.read import StageRun
+from limite.core.recipe.report.read import UPDATES, StageRun
 from limite.core.recipe.report.words import finite
 
 MOST_OTHERS = 24
-UPDATES = "optim/updates"  # optimizer steps applied so far
 HUES = ("one", "two", "three", "four")
 STYLES = ("solid", "dashed", "dotted", "dashdot")
 
@@ -99,16 +98,19 @@ REINFORCED = (
     ),
     Plan(
         title="Tokens outside the ratio band",
-        note="Outside: importance weight beyond 0.8 to 1.2, measured before the first update of a "
-        "batch. Masked or clipped by the objective: mean over all its updates.",
-        columns={
-            "ratio/clipped_token_fraction": "outside",
-            "ratio/masked_fraction": "masked",
-            "ratio/clip_fraction": "clipped",
-        },
+        note="Importance weight beyond 0.8 to 1.2, measured before the first update of a batch.",
+        columns={"ratio/clipped_token_fraction": "outside"},
         shares=True,
         bounds=(0, None),
         limits=("clipped_token_fraction",),
+    ),
+    Plan(
+        title="Tokens the objective leaves out",
+        note="Masked or clipped as the policy moves away from its samples: mean over all updates "
+        "of a batch. No gate limits this.",
+        columns={"ratio/masked_fraction": "masked", "ratio/clip_fraction": "clipped"},
+        shares=True,
+        bounds=(0, None),
     ),
     Plan(
         title="Effective sample fraction",

@@ -7,7 +7,6 @@ its head forbids them, whatever text a problem or a response may hold.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
@@ -32,7 +31,7 @@ def render(run: Run) -> str:
             ("accuracy", "Held-out accuracy", ability.accuracy(run, found)),
             *((f"stage-{s.number}", f"Curves of {s.name}", _curves(s)) for s in run.stages),
             ("families", "Accuracy by family", ability.families(run, found)),
-            ("gates", "Health gates", _gates(table)),
+            ("gates", "Health gates", _gates(run, table)),
             ("samples", "Sample responses", _samples(run)),
             ("recipe", "Recipe", _recipe(run)),
             ("receipt", "Receipt", _receipt(run)),
@@ -69,7 +68,7 @@ def _header(run: Run, found: Sequence[Evaluation], table: Sequence[Gate]) -> str
         ("Done", summary.stages_done(run)),
         ("Time in stages", words.duration(sum(times)) if times else "–"),
         ("Tokens", words.count(sum(tokens)) if tokens else "–"),
-        ("Execution gates", _gate_count(table)),
+        ("Execution gates", _gate_count(run, table)),
     ]
     seed = run.recipe.get("seed")
     if seed is not None:
@@ -97,11 +96,13 @@ def _unbroken(sentence: str, run: Run) -> str:
     return re.sub(pattern, lambda found: f"<span>{found[0]}</span>", escape(sentence))
 
 
-def _gate_count(table: Sequence[Gate]) -> str:
+def _gate_count(run: Run, table: Sequence[Gate]) -> str:
     if not table:
         return "none measured"
     failed = sum(gate.failed > 0 for gate in table)
-    return f"{failed} of {len(table)} failed" if failed else f"all {len(table)} passed"
+    text = f"{failed} of {len(table)} failed" if failed else f"all {len(table)} passed"
+    untrained = summary.untrained_stages(run)
+    return f"{text}; no update" if all(gate.stage in untrained for gate in table) else text
 
 
 def _stages(run: Run, found: Sequence[Evaluation], table: Sequence[Gate]) -> str:
@@ -170,19 +171,20 @@ def _now_and_then(stage: StageRun) -> str:
 
 def _progress(stage: StageRun) -> str:
     steps = words.plural(len(stage.metrics), "step")
-    counts = [*stage.column(curves.UPDATES), words.finite(stage.receipt.get("updates"))]
-    applied = next((c for c in reversed(counts) if c is not None and math.isfinite(c)), None)
-    if applied is None or applied == len(stage.metrics):
+    if stage.updates is None or stage.updates == len(stage.metrics):
         return steps
-    return f"{steps}, {words.count(applied)} applied updates"
+    return f"{steps}, {words.count(stage.updates)} applied updates"
 
 
-def _gates(table: Sequence[Gate]) -> str:
+def _gates(run: Run, table: Sequence[Gate]) -> str:
     if not table:
         return ""
+    untrained = summary.untrained_stages(run)
     rows = []
     for gate in table:
         verdict = gate.verdict
+        if gate.stage in untrained:
+            verdict += "; no update was made"
         if gate.first_failed_step is not None:
             verdict += f", first at step {words.number(gate.first_failed_step)}"
         mark = "✗ " if gate.failed else "✓ "

@@ -20,6 +20,7 @@ from limite.core.errors import LimiteError
 from limite.core.recipe.report.words import as_number
 from limite.core.recipe.rundir import RunDirectory
 
+UPDATES = "optim/updates"  # optimizer steps applied so far
 _LARGEST = 1e300
 _MOST_LINES = 1_000_000  # of one file: a guard of memory, far above any run's steps
 
@@ -62,6 +63,13 @@ class StageRun:
         if said is not None and math.isfinite(said):
             return int(said)
         return int(self.step_axis()[-1]) if self.metrics else None
+
+    @property
+    def updates(self) -> float | None:
+        """Optimizer steps applied, where a line or the receipt tells."""
+        counts = [*self.column(UPDATES), as_number(self.receipt.get("updates"))]
+        told = [count for count in counts if count is not None and math.isfinite(count)]
+        return told[-1] if told else None
 
     def step_axis(self) -> list[float]:
         """The step of each line of ``metrics``."""

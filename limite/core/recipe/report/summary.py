@@ -196,7 +196,36 @@ def _limit(value: Any) -> str:
 
 
 def headline(run: Run, found: Sequence[Evaluation]) -> tuple[str, str]:
-    """The one honest sentence, and its class: improved, regressed, same or none."""
+    """The one honest sentence, and its class: improved, regressed, same or none.
+
+    Where nothing is claimed, a second sentence names the stages that trained nothing.
+    """
+    sentence, claim = _claim(run, found)
+    if claim not in ("improved", "regressed"):
+        for name, reason in untrained_stages(run).items():
+            sentence += f" In {name} {reason}."
+    return sentence, claim
+
+
+def untrained_stages(run: Run) -> dict[str, str]:
+    """The reinforcement stages that changed no weight, each with the reason."""
+    reasons = {stage.name: _untrained(stage) for stage in run.stages}
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
+def _untrained(stage: StageRun) -> str:
+    """That a reinforcement stage made no update, and why; empty when it made one."""
+    if stage.kind != "rl" or stage.updates != 0:
+        return ""
+    shares = [share for share in stage.column("contrast/share") if math.isfinite(share)]
+    if not shares:
+        return "no update was made"
+    if any(shares):
+        return "no update was made, though groups had both right and wrong responses"
+    return "no update was made: no group had both right and wrong responses"
+
+
+def _claim(run: Run, found: Sequence[Evaluation]) -> tuple[str, str]:
     compared = [evaluation for evaluation in found if evaluation.comparison is not None]
     if compared:
         return _compared_sentence(compared[-1], {e.stage: e for e in found})
@@ -285,6 +314,9 @@ def stage_verdict(
         tone = {"improved": "good", "regressed": "bad"}.get(pair.wording, "plain")
         return f"{text} held-out; {pair.wording} against {pair.against}", tone
     own = [gate for gate in table if gate.stage == stage.name]
+    untrained = _untrained(stage)
+    if untrained and not any(gate.failed for gate in own):
+        return untrained, "bad"
     if own:
         failed = sum(gate.failed > 0 for gate in own)
         if failed:
@@ -293,7 +325,7 @@ def stage_verdict(
             }
             return (
                 f"execution: {failed} of {words.plural(len(own), 'gate')} failed, "
-                f"at {words.plural(len(steps), 'step')}",
+                f"at {words.plural(len(steps), 'step')}" + (f"; {untrained}" if untrained else ""),
                 "bad",
             )
         return f"execution: {words.plural(len(own), 'gate')} passed", "plain"

@@ -14,7 +14,7 @@ import pytest
 
 from limite.core import jsonl
 from limite.core.errors import LimiteError
-from limite.core.recipe.report import read_run, write_report
+from limite.core.recipe.report import canvas, curves, read_run, write_report
 from limite.core.recipe.report.summary import as_data
 
 INLINE = {"span", "strong", "small", "a"}
@@ -149,6 +149,63 @@ def test_only_an_interval_that_excludes_zero_makes_a_claim(
     assert data["claim"] == claim
     assert sentence in data["headline"]
     assert "greatly" not in data["headline"]
+
+
+def without_updates(folder: Path, contrast: float, *, failed: bool = False) -> None:
+    """Rewrites the reinforced stage of a run as one that changed no weight."""
+    stage = folder / "stages/03-rl"
+    for name, fields in (
+        ("metrics", {"optim/updates": 0, "contrast/share": contrast}),
+        ("health", {"passed": not failed}),
+    ):
+        lines = list(jsonl.read_jsonl(stage / f"{name}.jsonl"))
+        jsonl.write_jsonl(stage / f"{name}.jsonl", [{**line, **fields} for line in lines])
+    against = {"stage": "after-sft", "difference": 0.0, "wording": "no observed difference"}
+    against |= {"interval": [-0.01, 0.01], "method": "Wilson: the bootstrap has no spread here"}
+    change(folder / "stages/04-after-rl/results.json", against=against)
+
+
+def test_a_stage_that_made_no_update_says_so_before_its_gates(make_run: MakeRun) -> None:
+    folder = make_run(rl_steps=3, sft_steps=2)
+    without_updates(folder, contrast=0.0)
+    reason = "no update was made: no group had both right and wrong responses"
+    data = as_data(read_run(folder))
+    assert data["headline"].endswith(f"contains 0. In rl {reason}.")
+    assert data["claim"] == "same"
+    assert data["stages"][2]["verdict"] == reason
+    page = read_page(write_report(folder))
+    for words in ("all 3 passed; no update", "✓ passed; no update was made", "0 applied updates"):
+        assert words in page.text
+    assert "shows no spread" in page.text
+
+
+def test_failed_gates_are_told_with_the_updates_they_kept_back(make_run: MakeRun) -> None:
+    folder = make_run(rl_steps=3, sft_steps=2)
+    without_updates(folder, contrast=0.5, failed=True)
+    data = as_data(read_run(folder))
+    assert data["stages"][2]["verdict"] == (
+        "execution: 3 of 3 gates failed, at 3 steps; "
+        "no update was made, though groups had both right and wrong responses"
+    )
+
+
+def test_a_receipt_alone_tells_of_no_update(make_run: MakeRun) -> None:
+    folder = make_run(rl_steps=3, sft_steps=2)
+    for name in ("metrics", "health"):
+        (folder / f"stages/03-rl/{name}.jsonl").unlink()
+    change(folder / "stages/03-rl/receipt.json", updates=0)
+    assert as_data(read_run(folder))["stages"][2]["verdict"] == "no update was made"
+
+
+def test_a_limit_is_drawn_only_for_what_it_limits(make_run: MakeRun) -> None:
+    stage = read_run(make_run(rl_steps=3, sft_steps=2)).stages[2]
+    with canvas.drawing():
+        panels = {panel.title: panel for panel in curves.stage_panels(stage)[0]}
+    outside = panels["Tokens outside the ratio band"]
+    assert [name for name, _, _ in outside.legend] == ["outside", "limit of its gate"]
+    left_out = panels["Tokens the objective leaves out"]
+    assert not left_out.legend
+    assert "No gate limits this" in left_out.note
 
 
 def test_another_protocol_is_never_subtracted(make_run: MakeRun) -> None:
