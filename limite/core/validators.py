@@ -38,6 +38,8 @@ def at_least_one_weight(_instance: Any, attribute: Any, value: Any) -> None:
     for name, weight in value.items():
         if not math.isfinite(weight) or weight < 0:
             raise ValueError(f"the weight of {name!r} must be finite and at least 0, got {weight}")
+        if weight > 1e9:
+            raise ValueError(f"the weight of {name!r} must be at most a billion, got {weight:g}")
     if not any(value.values()):
         raise ValueError(f"{attribute.name!r} needs at least one weight above 0")
 

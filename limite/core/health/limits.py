@@ -22,8 +22,8 @@ class HealthLimits:
         validator=and_(ge(0.0), le(1.0)),
         metadata={"help": "least; 1 when all tokens weigh the same"},
     )
-    mean_weight_low: float = attrs.field(default=0.5, validator=ge(0.0))
-    mean_weight_high: float = attrs.field(default=2.0, validator=gt(0.0))
+    mean_weight_low: float = attrs.field(default=0.5, validator=and_(ge(0.0), le(1e9)))
+    mean_weight_high: float = attrs.field(default=2.0, validator=and_(gt(0.0), le(1e9)))
     action: str = attrs.field(
         default="warn",
         validator=option("warn", "skip", "stop"),
@@ -31,7 +31,7 @@ class HealthLimits:
     )
     every: int = attrs.field(
         default=1,
-        validator=ge(1),
+        validator=and_(ge(1), le(10**9)),
         metadata={"help": "batches from one measurement to the next", "unit": "rollout batches"},
     )
 

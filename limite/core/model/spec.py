@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import attrs
-from attrs.validators import ge, gt, optional
+from attrs.validators import and_, ge, gt, le, optional
 
 from limite.core.kinds import Attention
 from limite.core.validators import option
@@ -23,10 +23,10 @@ def _layer_numbers(_instance: Any, attribute: Any, value: Any) -> None:
 
 def _cap(_instance: Any, attribute: Any, value: Any) -> None:
     """Bound, shift and spread of the soft cap."""
-    if len(value) != 3 or not value[0] > 0 or not value[2] > 0:
+    if len(value) != 3 or not value[0] > 0 or not value[2] > 0 or max(map(abs, value)) > 1e6:
         raise ValueError(
-            f"{attribute.name!r} must be [bound, shift, spread] with bound and spread above 0, "
-            f"got {list(value)}"
+            f"{attribute.name!r} must be [bound, shift, spread] with bound and spread above 0 "
+            f"and all within a million, got {list(value)}"
         )
 
 
@@ -51,31 +51,37 @@ class ModelSpec:
     that no layer has the part.
     """
 
-    width: int = attrs.field(default=64, validator=ge(1), metadata={"unit": "channels"})
-    layers: int = attrs.field(default=4, validator=ge(1))
-    heads: int = attrs.field(default=2, validator=ge(1))
-    kv_heads: int = attrs.field(default=1, validator=ge(1))
-    head_width: int = attrs.field(default=32, validator=ge(1), metadata={"unit": "channels"})
-    mlp_width: int = attrs.field(default=176, validator=ge(1), metadata={"unit": "channels"})
+    width: int = attrs.field(
+        default=64, validator=and_(ge(1), le(10**6)), metadata={"unit": "channels"}
+    )
+    layers: int = attrs.field(default=4, validator=and_(ge(1), le(1000)))
+    heads: int = attrs.field(default=2, validator=and_(ge(1), le(10_000)))
+    kv_heads: int = attrs.field(default=1, validator=and_(ge(1), le(10_000)))
+    head_width: int = attrs.field(
+        default=32, validator=and_(ge(1), le(10**6)), metadata={"unit": "channels"}
+    )
+    mlp_width: int = attrs.field(
+        default=176, validator=and_(ge(1), le(10**6)), metadata={"unit": "channels"}
+    )
     vocabulary: int | None = attrs.field(
         default=None,
-        validator=optional(ge(1)),
+        validator=optional(and_(ge(1), le(2**24))),
         metadata={"unit": "tokens", "help": "ids that mean something; None: the tokenizer's"},
     )
     padded_vocabulary: int | None = attrs.field(
         default=None,
-        validator=optional(ge(1)),
+        validator=optional(and_(ge(1), le(2**24))),
         metadata={"unit": "tokens", "help": "rows of the token table; None: no padding rows"},
     )
     context: int = attrs.field(
         default=128,
-        validator=ge(2),
+        validator=and_(ge(2), le(2**24)),
         metadata={"help": "prompt and response together", "unit": "tokens"},
     )
     attention: Attention | str = "local-global"
     attention_scale: float | None = attrs.field(
         default=None,
-        validator=optional(gt(0)),
+        validator=optional(and_(gt(0), le(1e6))),
         metadata={"help": "factor of the scores; None: 12.8 / head_width, the published ratio"},
     )
     rope_pairs: int | None = attrs.field(
@@ -84,7 +90,9 @@ class ModelSpec:
         metadata={"help": "channel pairs that rotate; None: half of the channels do"},
     )
     rope_base: float = attrs.field(
-        default=1024.0, validator=gt(1), metadata={"help": "base of the rotary frequencies"}
+        default=1024.0,
+        validator=and_(gt(1), le(1e12)),
+        metadata={"help": "base of the rotary frequencies"},
     )
     value_layers: tuple[int, ...] | None = attrs.field(
         default=None,
@@ -123,7 +131,7 @@ class ModelSpec:
     )
     mudd_width: int = attrs.field(
         default=16,
-        validator=ge(1),
+        validator=and_(ge(1), le(10**6)),
         metadata={"help": "hidden width of the mixture's weights", "unit": "channels"},
     )
     mudd_residual: bool = attrs.field(

@@ -26,7 +26,7 @@ from limite.core.types import Problem
 
 DRAWN = 2_000
 DOCUMENTS = 10_000
-ASKED = 20_000
+ASKED = 10_000
 
 
 @attrs.frozen(kw_only=True)

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import attrs
+from attrs.validators import and_, ge, lt
 
 from limite.core.kinds import Logger
 from limite.core.model.spec import ModelSpec
@@ -40,7 +41,7 @@ class Recipe:
     )
     seed: int = attrs.field(
         default=1,
-        validator=attrs.validators.ge(0),
+        validator=and_(ge(0), lt(2**64)),
         metadata={"help": "every random choice follows from it"},
     )
     model: ModelSpec | str = attrs.field(

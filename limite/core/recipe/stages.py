@@ -68,7 +68,7 @@ class Stage:
     )
     seed: int | None = attrs.field(
         default=None,
-        validator=optional(ge(0)),
+        validator=optional(and_(ge(0), lt(2**64))),
         metadata={"help": "instead of the recipe's seed"},
     )
 
@@ -87,11 +87,15 @@ class SFT(Stage):
         metadata={"help": "style of worked solution to its weight; one is drawn per problem"},
     )
     documents: int = attrs.field(
-        default=4000, validator=ge(1), metadata={"help": "distinct problems"}
+        default=4000, validator=and_(ge(1), le(10**8)), metadata={"help": "distinct problems"}
     )
-    steps: int = attrs.field(default=1000, validator=ge(1), metadata={"unit": "updates"})
+    steps: int = attrs.field(
+        default=1000, validator=and_(ge(1), le(10**9)), metadata={"unit": "updates"}
+    )
     batch: int = attrs.field(
-        default=32, validator=ge(1), metadata={"help": "of one update", "unit": "documents"}
+        default=32,
+        validator=and_(ge(1), le(10**6)),
+        metadata={"help": "of one update", "unit": "documents"},
     )
     targets: str = attrs.field(
         default="response",
@@ -101,11 +105,17 @@ class SFT(Stage):
     optimizer: Optimizer | str = "muon"
     lr_schedule: LRSchedule | str = "warmup-stable-decay"
     clip_norm: float = attrs.field(
-        default=1.0, validator=gt(0.0), metadata={"help": "most that a gradient's norm may be"}
+        default=1.0,
+        validator=and_(gt(0.0), le(1e30)),
+        metadata={"help": "most that a gradient's norm may be"},
     )
-    checkpoint_every: int = attrs.field(default=100, validator=ge(1), metadata={"unit": "steps"})
+    checkpoint_every: int = attrs.field(
+        default=100, validator=and_(ge(1), le(10**9)), metadata={"unit": "steps"}
+    )
     keep: int = attrs.field(
-        default=2, validator=ge(1), metadata={"help": "the newest", "unit": "checkpoints"}
+        default=2,
+        validator=and_(ge(1), le(10**9)),
+        metadata={"help": "the newest", "unit": "checkpoints"},
     )
 
 
@@ -120,23 +130,27 @@ class RL(Stage):
         {"logp", "behavior_logp", "advantage", "entropy"}
     )
     problems: Mix
-    steps: int = attrs.field(default=100, validator=ge(1), metadata={"unit": "rollout batches"})
+    steps: int = attrs.field(
+        default=100, validator=and_(ge(1), le(10**9)), metadata={"unit": "rollout batches"}
+    )
     groups: int = attrs.field(
-        default=64, validator=ge(1), metadata={"help": "problems of a rollout batch"}
+        default=64,
+        validator=and_(ge(1), le(10**6)),
+        metadata={"help": "problems of a rollout batch"},
     )
     rollouts: int = attrs.field(
-        default=8, validator=ge(1), metadata={"help": "responses to a problem"}
+        default=8, validator=and_(ge(1), le(10**5)), metadata={"help": "responses to a problem"}
     )
     off_policy_updates: int = attrs.field(
         default=0,
-        validator=ge(0),
+        validator=and_(ge(0), le(10**6)),
         metadata={
             "help": "updates after the first of a batch: u deals its groups to u + 1 updates"
         },
     )
     max_tokens: int = attrs.field(
         default=64,
-        validator=ge(1),
+        validator=and_(ge(1), le(2**24)),
         metadata={"help": "at most, of a response", "unit": "tokens"},
     )
     budget: str = attrs.field(
@@ -145,7 +159,9 @@ class RL(Stage):
         metadata={"help": "the same for every response, or what its prompt leaves of the context"},
     )
     temperature: float = attrs.field(
-        default=1.0, validator=gt(0.0), metadata={"help": "that responses are sampled at"}
+        default=1.0,
+        validator=and_(gt(0.0), le(1000.0)),
+        metadata={"help": "that responses are sampled at"},
     )
     objective: Objective | str = "dppo"
     advantage: Advantage | str | None = attrs.field(
@@ -158,27 +174,31 @@ class RL(Stage):
     optimizer: Optimizer | str = "adamw"
     lr_schedule: LRSchedule | str = "warmup-stable-decay"
     clip_norm: float = attrs.field(
-        default=1.0, validator=gt(0.0), metadata={"help": "most that a gradient's norm may be"}
+        default=1.0,
+        validator=and_(gt(0.0), le(1e30)),
+        metadata={"help": "most that a gradient's norm may be"},
     )
     microbatch_tokens: int = attrs.field(
         default=8192,
-        validator=ge(1),
+        validator=and_(ge(1), le(10**9)),
         metadata={"help": "most at once through the learner, as memory allows", "unit": "tokens"},
     )
     health: HealthLimits = attrs.field(factory=HealthLimits)
     stop_after_flat_batches: int = attrs.field(
         default=8,
-        validator=ge(1),
+        validator=and_(ge(1), le(10**9)),
         metadata={
             "help": "in a row without anything to learn: the run fails",
             "unit": "rollout batches",
         },
     )
     checkpoint_every: int = attrs.field(
-        default=10, validator=ge(1), metadata={"unit": "rollout batches"}
+        default=10, validator=and_(ge(1), le(10**9)), metadata={"unit": "rollout batches"}
     )
     keep: int = attrs.field(
-        default=2, validator=ge(1), metadata={"help": "the newest", "unit": "checkpoints"}
+        default=2,
+        validator=and_(ge(1), le(10**9)),
+        metadata={"help": "the newest", "unit": "checkpoints"},
     )
 
 
@@ -189,17 +209,21 @@ class Eval(Stage):
     kind: ClassVar[str] = "eval"
     runner: ClassVar[str] = "limite.evaluate.stage:run"
     problems: Mix
-    count: int = attrs.field(default=400, validator=ge(2), metadata={"unit": "problems"})
+    count: int = attrs.field(
+        default=400, validator=and_(ge(2), le(10**8)), metadata={"unit": "problems"}
+    )
     samples: int = attrs.field(
-        default=4, validator=ge(1), metadata={"help": "responses to a problem"}
+        default=4, validator=and_(ge(1), le(10**6)), metadata={"help": "responses to a problem"}
     )
     max_tokens: int = attrs.field(
         default=64,
-        validator=ge(1),
+        validator=and_(ge(1), le(2**24)),
         metadata={"help": "at most, of a response", "unit": "tokens"},
     )
     temperature: float = attrs.field(
-        default=1.0, validator=gt(0.0), metadata={"help": "that responses are sampled at"}
+        default=1.0,
+        validator=and_(gt(0.0), le(1000.0)),
+        metadata={"help": "that responses are sampled at"},
     )
     verifier: Verifier | str = "exact"
     against: str | None = attrs.field(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import attrs
+from attrs.validators import and_, ge, le
 
 from limite.core.model.spec import AttentionShape
 
@@ -20,7 +21,7 @@ class Local:
     """
 
     window: int = attrs.field(
-        default=16, validator=attrs.validators.ge(1), metadata={"unit": "tokens"}
+        default=16, validator=and_(ge(1), le(2**24)), metadata={"unit": "tokens"}
     )
     rotary: bool = True
 

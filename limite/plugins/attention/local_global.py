@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import attrs
+from attrs.validators import and_, ge, le
 
 from limite.core.model.spec import AttentionShape
 from limite.plugins.attention.everywhere import Global
@@ -29,10 +30,10 @@ class LocalGlobal:
     """
 
     window: int = attrs.field(
-        default=16, validator=attrs.validators.ge(1), metadata={"unit": "tokens"}
+        default=16, validator=and_(ge(1), le(2**24)), metadata={"unit": "tokens"}
     )
     global_every: int = attrs.field(
-        default=4, validator=attrs.validators.ge(1), metadata={"unit": "layers"}
+        default=4, validator=and_(ge(1), le(2**24)), metadata={"unit": "layers"}
     )
     global_layers: tuple[int, ...] | None = attrs.field(default=None, validator=_layer_numbers)
 

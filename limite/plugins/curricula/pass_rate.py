@@ -25,7 +25,7 @@ class PassRate:
 
     kappa: float = attrs.field(
         default=1.0,
-        validator=ge(0.0),
+        validator=and_(ge(0.0), le(1000.0)),
         metadata={"help": "how sharply a half is preferred; 0 turns it off"},
     )
     floor: float = attrs.field(

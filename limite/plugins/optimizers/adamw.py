@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 import torch
-from attrs.validators import and_, ge, gt
+from attrs.validators import and_, ge, gt, le
 from torch import nn
 
 from limite.plugins.optimizers.roles import split
@@ -26,10 +26,10 @@ class AdamW:
     Decay reaches hidden matrices only; embeddings, heads, gates, vectors and scalars are spared.
     """
 
-    lr: float = attrs.field(default=3e-4, validator=gt(0.0))
+    lr: float = attrs.field(default=3e-4, validator=and_(gt(0.0), le(1000.0)))
     betas: tuple[float, float] = attrs.field(default=(0.9, 0.95), validator=valid_betas)
-    eps: float = attrs.field(default=1e-8, validator=gt(0.0))
-    weight_decay: float = attrs.field(default=0.0, validator=and_(ge(0.0)))
+    eps: float = attrs.field(default=1e-8, validator=and_(gt(0.0), le(1.0)))
+    weight_decay: float = attrs.field(default=0.0, validator=and_(ge(0.0), le(1000.0)))
 
     def build(self, named_parameters: Iterable[tuple[str, nn.Parameter]]) -> torch.optim.Optimizer:
         matrices, others = split(named_parameters)

@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 import torch
-from attrs.validators import and_, ge, gt, lt
+from attrs.validators import and_, ge, gt, le, lt
 from torch import Tensor, nn
 
 from limite.plugins.optimizers.adamw import valid_betas
@@ -27,15 +27,17 @@ class Muon:
     Everything else follows AdamW at ``other_lr_ratio`` of ``lr``, without weight decay.
     """
 
-    lr: float = attrs.field(default=0.03, validator=gt(0.0))
+    lr: float = attrs.field(default=0.03, validator=and_(gt(0.0), le(1000.0)))
     momentum: float = attrs.field(default=0.95, validator=and_(ge(0.0), lt(1.0)))
-    weight_decay: float = attrs.field(default=0.0, validator=ge(0.0))
+    weight_decay: float = attrs.field(default=0.0, validator=and_(ge(0.0), le(1000.0)))
     newton_schulz_steps: int = attrs.field(default=5, validator=and_(ge(1), lt(100)))
     other_lr_ratio: float = attrs.field(
-        default=0.15, validator=gt(0.0), metadata={"help": "AdamW's rate as a part of lr"}
+        default=0.15,
+        validator=and_(gt(0.0), le(1000.0)),
+        metadata={"help": "AdamW's rate as a part of lr"},
     )
     betas: tuple[float, float] = attrs.field(default=(0.9, 0.95), validator=valid_betas)
-    eps: float = attrs.field(default=1e-8, validator=gt(0.0))
+    eps: float = attrs.field(default=1e-8, validator=and_(gt(0.0), le(1.0)))
 
     def build(self, named_parameters: Iterable[tuple[str, nn.Parameter]]) -> torch.optim.Optimizer:
         matrices, others = split(named_parameters)

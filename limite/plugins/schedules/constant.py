@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import attrs
-from attrs.validators import ge
+from attrs.validators import and_, ge, le
 
 from limite.plugins.schedules.warmup import warmup
 
@@ -12,7 +12,9 @@ from limite.plugins.schedules.warmup import warmup
 class Constant:
     """The full learning rate, after an optional linear warm-up."""
 
-    warmup_steps: int = attrs.field(default=0, validator=ge(0), metadata={"unit": "steps"})
+    warmup_steps: int = attrs.field(
+        default=0, validator=and_(ge(0), le(10**9)), metadata={"unit": "steps"}
+    )
 
     def __call__(self, step: int, total_steps: int) -> float:
         return warmup(step, self.warmup_steps)

@@ -14,7 +14,9 @@ from limite.plugins.schedules.warmup import warmup
 class Cosine:
     """Linear warm-up, then half a cosine from 1 down to ``final_fraction`` (arXiv:1608.03983)."""
 
-    warmup_steps: int = attrs.field(default=20, validator=ge(0), metadata={"unit": "steps"})
+    warmup_steps: int = attrs.field(
+        default=20, validator=and_(ge(0), le(10**9)), metadata={"unit": "steps"}
+    )
     final_fraction: float = attrs.field(default=0.0, validator=and_(ge(0.0), le(1.0)))
 
     def __call__(self, step: int, total_steps: int) -> float:

@@ -16,7 +16,9 @@ class WarmupStableDecay:
     last would have. In a run too short for both, the lower of warm-up and decay holds.
     """
 
-    warmup_steps: int = attrs.field(default=20, validator=ge(0), metadata={"unit": "steps"})
+    warmup_steps: int = attrs.field(
+        default=20, validator=and_(ge(0), le(10**9)), metadata={"unit": "steps"}
+    )
     decay_share: float = attrs.field(
         default=0.4,
         validator=and_(ge(0.0), le(1.0)),

@@ -13,6 +13,7 @@ from limite.core.config import structure
 from limite.core.discover import load_registry
 from limite.core.errors import LimiteError, SettingsError
 from limite.core.hookspecs import Registration
+from limite.core.recipe import problem_checks
 from limite.core.recipe.check import check_file, check_recipe, look_over
 from limite.core.recipe.load import load_recipe
 from limite.core.recipe.problem_source import held_out_problems
@@ -170,6 +171,50 @@ def test_a_sound_recipe_gets_a_plan(recipe: Path) -> None:
 )
 def test_what_cannot_work_is_named(sets: list[str], messages: list[str], recipe: Path) -> None:
     assert told(recipe, *sets) == messages
+
+
+HUGE = {
+    "model.layers": 100_000_000,
+    "model.width": 10**9,
+    "model.heads": 10**12,
+    "model.context": 10**11,
+    "model.vocabulary": 10**15,
+    "model.padded_vocabulary": 10**30,
+    "model.rope_base": 1e300,
+    "stages.sft.documents": 10**14,
+    "stages.sft.steps": 10**26,
+    "stages.sft.optimizer.lr": 1e300,
+    "stages.sft.optimizer.eps": 1e300,
+    "stages.sft.styles.direct": 1e308,
+    "stages.rl.groups": 10**14,
+    "stages.rl.rollouts": 10**14,
+    "stages.rl.optimizer.lr": 1e300,
+    "stages.rl.optimizer.weight_decay": 1e300,
+    "stages.rl.lr_schedule.warmup_steps": 10**400,
+    "stages.rl.temperature": 1e300,
+    "stages.before.count": 10**14,
+    "stages.before.samples": 10**14,
+    "seed": 10**30,
+}
+
+
+@pytest.mark.parametrize("path", HUGE)
+def test_no_number_is_too_large_to_be_refused(path: str, recipe: Path) -> None:
+    lines = told(recipe, f"{path}={HUGE[path]}")
+    assert lines[0].startswith(path.removesuffix(".direct") + ": ")
+    assert " must be " in lines[0]
+
+
+def test_the_largest_numbers_can_be_checked(recipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(problem_checks, "ASKED", 300)
+    monkeypatch.setattr(problem_checks, "DOCUMENTS", 300)
+    sets = ["model.layers=50", "model.context=16777216", "model.width=1000000"]
+    sets += ["stages.sft.documents=100000000", "stages.sft.steps=1000000000"]
+    sets += ["stages.sft.problems.difficulty=[0.5, 1.0]", "model.vocabulary=16777216"]
+    sets += [f"stages.{name}.count=100000000" for name in ("before", "after")]
+    sets += [f"stages.{name}.problems.difficulty=[0.5, 1.0]" for name in ("before", "after")]
+    _, plan = check_file(recipe, sets, load_registry())
+    assert plan.parameters > 10**13
 
 
 def test_texts_must_fit_the_context(recipe: Path) -> None:
