@@ -171,8 +171,8 @@ class _Stoppable:
         for done, response in enumerate(responses, start=1):
             if self.context.stop.requested and done < len(requests):
                 raise RunStopped(
-                    f"stopped in stage {self.context.name!r}; it will be measured again. "
-                    f"Go on with: limite resume {self.context.run.path}"
+                    f"stopped in stage {self.context.name!r}; it will be measured again",
+                    self.context.run.path,
                 )
             yield response
 
