@@ -24,7 +24,10 @@ def describe(value: Any) -> str:
         return type(value).__name__
     if isinstance(value, type) or callable(value):
         return f"the {'class' if isinstance(value, type) else 'function'} {_name(value)}"
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes out no integer of thousands of digits
+        text = "of thousands of digits"
     return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
 
 

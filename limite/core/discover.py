@@ -38,9 +38,10 @@ def chosen(points: Iterable[EntryPoint], plugins: str) -> list[EntryPoint]:
     """limite's own entry points and those ``plugins`` allows: all, none, or distributions."""
     ordered = sorted(points, key=lambda point: (_origin(point)[0] != BUILT_IN, _origin(point)[0]))
     words = [word.strip() for word in plugins.split(",") if word.strip()]
-    if words == ["all"]:
+    one = words[0].lower() if len(words) == 1 else ""
+    if one == "all":
         return ordered
-    wanted = {BUILT_IN} if words == ["none"] else {BUILT_IN, *map(normalised, words)}
+    wanted = {BUILT_IN} if one == "none" else {BUILT_IN, *map(normalised, words)}
     installed = {_origin(point)[0] for point in ordered}
     for word in sorted(wanted - installed - {BUILT_IN}):
         raise LimiteError(

@@ -42,7 +42,7 @@ def parse_override(text: str) -> Override:
         raise LimiteError(
             f"--set {text}: expected PATH=VALUE, such as --set stages.rl.optimizer.lr=2e-5"
         )
-    return Override(text=text, path=tuple(keys), value=_literal(rest[1:].strip()))
+    return Override(text=text, path=tuple(keys), value=_literal(rest[1:].strip(), text))
 
 
 def _path(text: str) -> tuple[list[Key], str]:
@@ -62,11 +62,13 @@ def _path(text: str) -> tuple[list[Key], str]:
     return [], text
 
 
-def _literal(text: str) -> Any:
+def _literal(text: str, written: str) -> Any:
     try:
         parsed = tomllib.loads(f"value = {text}")
-    except tomllib.TOMLDecodeError:
+    except ValueError:  # no TOML, or a number of thousands of digits
         return text
+    except RecursionError:
+        raise LimiteError(f"--set {written[:60]}...: arrays are nested too deeply") from None
     value = parsed.pop("value")
     dated = isinstance(value, (datetime.date, datetime.time))
     return text if parsed or dated else value

@@ -115,6 +115,8 @@ def test_environment_picks_plugins(install: Any) -> None:
 
     assert picked("all") == ["limite", "limite_a", "limite_b"]
     assert picked("none") == ["limite"]
+    assert picked("ALL") == picked("all")
+    assert picked("None") == picked("none")
     assert picked("Limite_B") == ["limite", "limite_b"]
     assert picked("limite-b, limite-a") == ["limite", "limite_a", "limite_b"]
     with pytest.raises(LimiteError, match="no installed plugin 'limite-c'; did you mean"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import shutil
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import click
 
 from limite.core.cli.groups import SuggestingGroup
 from limite.core.cli.table import show_json, show_table
-from limite.core.errors import LimiteError, did_you_mean
+from limite.core.errors import LimiteError
+from limite.core.recipe.shipped import find, shipped
 
 
 @click.group(cls=SuggestingGroup, invoke_without_command=True)
@@ -54,47 +56,13 @@ def copy(name: str, to: Path | None) -> None:
     click.echo(f"wrote {target}; next: limite check {target}")
 
 
-def folder() -> Path:
-    """Where the recipes lie: inside an installed limite, or beside it in a checkout."""
-    package = Path(__file__).parents[2]
-    for place in (package / "recipes", package.parent / "recipes"):
-        if place.is_dir():
-            return place
-    raise LimiteError(f"the recipes are missing from this installation ({package / 'recipes'})")
-
-
-def shipped() -> list[tuple[str, Path]]:
-    """Each recipe's name and file. Two files with one stem keep their suffixes in the name."""
-    files = sorted(
-        path
-        for path in folder().iterdir()
-        if path.suffix in (".py", ".toml") and not path.name.startswith((".", "_"))
-    )
-    stems = [path.stem for path in files]
-    return [
-        (_spoken(path.stem if stems.count(path.stem) == 1 else path.name), path) for path in files
-    ]
-
-
-def find(name: str) -> Path:
-    """The file of the recipe ``name``; hyphens and underscores mean the same."""
-    found = shipped()
-    for known, path in found:
-        if _spoken(name) in (known, _spoken(path.name)):
-            return path
-    names = [known for known, _ in found]
-    near = did_you_mean(_spoken(name), names) or f"; there are {', '.join(names)}"
-    raise LimiteError(f"unknown recipe {name!r}{near}")
-
-
 def summary(path: Path) -> str:
-    """The first line of a recipe's docstring, or of the comment that a TOML file begins with."""
+    """The first sentence of a recipe's docstring, or of the comment that begins a TOML file."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
-        return (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0]
-    first = text.partition("\n")[0]
-    return first.lstrip("# ").rstrip() if first.startswith("#") else ""
-
-
-def _spoken(name: str) -> str:
-    return name.replace("_", "-")
+        words = (ast.get_docstring(ast.parse(text)) or "").partition("\n\n")[0]
+    else:
+        lines = itertools.takewhile(lambda line: line.startswith("#"), text.splitlines())
+        words = "\n".join(line.lstrip("#") for line in lines)
+    first, stop, _ = " ".join(words.split()).partition(". ")
+    return first + stop.rstrip()

@@ -20,6 +20,7 @@ from limite.core.kinds import Advantage
 from limite.core.overrides import Override, apply_overrides, culprit, parse_override
 from limite.core.recipe.python_source import run_python
 from limite.core.recipe.recipe import Recipe
+from limite.core.recipe.shipped import shipped
 from limite.core.recipe.stages import PLAIN_ADVANTAGE, RL
 
 
@@ -83,7 +84,13 @@ def draft_recipe(path: str | Path, overrides: Sequence[str], registry: Component
     What cannot be read at all (no such file, not TOML, a Python file that ends in an exception)
     is raised.
     """
-    path = Path(path)
+    try:
+        return _draft(Path(path), overrides, registry)
+    except RecursionError:
+        raise LimiteError(f"{path}: tables or arrays are nested too deeply to be read") from None
+
+
+def _draft(path: Path, overrides: Sequence[str], registry: Components) -> Draft:
     text = _text_of(path)
     strays: Sequence[Mistake] = ()
     kind: Literal["toml", "python"] = "python" if path.suffix == ".py" else "toml"
@@ -132,20 +139,40 @@ def in_order(mistakes: Sequence[Mistake]) -> list[Mistake]:
 def _text_of(path: Path) -> str:
     """The text of a recipe file; a missing one names its nearest neighbours."""
     if path.suffix not in (".py", ".toml"):
-        raise LimiteError(f"{path}: a recipe is a .py or a .toml file")
+        if path.exists():
+            raise LimiteError(f"{path}: a recipe is a .py or a .toml file")
+        raise LimiteError(f"{path}: no such file{_hint(path)}")
     try:
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        folder = path.parent
-        if not folder.is_dir():
-            raise LimiteError(f"{path}: there is no folder {folder}") from None
-        names = [file.name for file in folder.iterdir() if file.suffix in (".py", ".toml")]
-        near = did_you_mean(path.name, names)
-        raise LimiteError(f"{path}: no such file{near}") from None
+        if not path.parent.is_dir():
+            raise LimiteError(f"{path}: there is no folder {path.parent}") from None
+        raise LimiteError(f"{path}: no such file{_hint(path)}") from None
     except UnicodeDecodeError as error:
         raise LimiteError(f"{path}: not UTF-8 text: {error}") from None
     except OSError as error:
         raise LimiteError(f"{path}: {error.strerror}") from None
+
+
+def _hint(path: Path) -> str:
+    """Where the recipe that was meant may be: beside, or among those that limite ships."""
+    folder = path.parent
+    files = sorted(folder.iterdir()) if folder.is_dir() else []
+    stems = {file.stem: file.name for file in files if file.suffix in (".py", ".toml")}
+    # Judged without the suffix, which all of them share; a short name is soon like any other.
+    near = did_you_mean(path.stem, stems, cutoff=0.75)
+    for stem, name in stems.items():
+        near = near.replace(repr(stem), repr(name))
+    if near:
+        return near
+    try:
+        offered = shipped() if path.parent == Path() else []
+    except LimiteError:  # an installation without them
+        offered = []
+    for name, file in offered:
+        if path.name in (name, file.stem, file.name):
+            return f"; limite ships one of that name: limite recipes copy {name}"
+    return ""
 
 
 def _parsed_toml(text: str, path: Path) -> tuple[dict[str, Any], Locate]:
@@ -158,6 +185,9 @@ def _parsed_toml(text: str, path: Path) -> tuple[dict[str, Any], Locate]:
         column = f" (column {at[2]})" if at else ""
         message = "not valid TOML: " + re.sub(r" \(at .*\)$", "", told) + column
         raise SettingsError([Mistake(message, file=str(path), line=line)]) from None
+    except ValueError as error:  # a number of thousands of digits
+        message = f"not valid TOML: {error}".partition(";")[0]
+        raise SettingsError([Mistake(message, file=str(path))]) from None
     lines = TomlLines(text)
     return data, lambda at: Place(str(path), lines.find(at))
 

@@ -14,11 +14,18 @@ from limite.core.recipe.stages import Stage
 from limite.core.seeds import Seeds
 from limite.core.tokenizer import CharacterTokenizer
 
+LONGEST = 100
+"""The most characters of a name: folders are called by it."""
+
 
 def _is_name(_instance: Any, attribute: Any, value: Any) -> None:
     if not isinstance(value, str) or not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", value):
         raise ValueError(
             f"{attribute.name!r} must be lower-case letters, digits, '-' and '_', got {value!r}"
+        )
+    if len(value) > LONGEST:
+        raise ValueError(
+            f"{attribute.name!r} must be at most {LONGEST} characters long, got {len(value)}"
         )
 
 
@@ -29,6 +36,11 @@ def _are_stages(_instance: Any, _attribute: Any, value: Any) -> None:
         if not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", name):
             raise ValueError(
                 f"stage names are lower-case letters, digits, '-' and '_', got {name!r}"
+            )
+        if len(name) > LONGEST:
+            raise ValueError(
+                f"stage names are at most {LONGEST} characters long, got {len(name)}: "
+                f"{name[:20]!r}..."
             )
 
 

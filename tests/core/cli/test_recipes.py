@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from limite.core.cli import recipes as module
+from limite.core.cli.recipes import summary
+from limite.core.recipe import shipped as module
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "quickstart.py").write_text('"""Teaches a model.\n\nAt length.\n"""\n')
     (folder / "violetto_tiny.py").write_text('"""A ladder of stages."""\n')
     (folder / "smoke.py").write_text("")
-    (folder / "smoke.toml").write_text("# Sixty seconds.\nseed = 1\n")
+    (folder / "smoke.toml").write_text("# Sixty seconds\n# of work. And more.\nseed = 1\n")
     (folder / "_shared.py").write_text('"""No recipe."""\n')
     (folder / "notes.md").write_text("# No recipe\n")
     here = tmp_path / "here"
@@ -34,7 +35,7 @@ def test_the_list(limite: Any, shipped: Path) -> None:
         "NAME           FILE              WHAT IT IS",
         "quickstart     quickstart.py     Teaches a model.",
         "smoke.py       smoke.py",
-        "smoke.toml     smoke.toml        Sixty seconds.",
+        "smoke.toml     smoke.toml        Sixty seconds of work.",
         "violetto-tiny  violetto_tiny.py  A ladder of stages.",
     ]
     assert json.loads(limite("recipes", "--json").out)[0] == {
@@ -81,5 +82,15 @@ def test_copies_that_cannot_be(limite: Any, shipped: Path) -> None:
 def test_the_shipped_recipes_are_found_and_summed_up() -> None:
     assert module.folder().name == "recipes"
     for name, path in module.shipped():
-        assert module.summary(path), f"{name} does not begin with a line that says what it is"
+        assert summary(path), f"{name} does not begin with a line that says what it is"
         assert module.find(name) == path
+
+
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_a_shipped_recipe_that_was_not_copied_yet(limite: Any, shipped: Path, command: str) -> None:
+    for word in ("quickstart", "quickstart.py"):
+        ended = limite(command, word)
+        assert ended.code == 2
+        assert f"{word}: no such file; limite ships one of that name: " in ended.err
+        assert ended.err.endswith("limite recipes copy quickstart\n")
+    assert limite(command, "nosuch").err.endswith("nosuch: no such file\n")

@@ -278,12 +278,35 @@ def test_a_mistake_in_a_set_points_at_the_option(write: Write) -> None:
     ]
 
 
+def test_what_is_nested_too_deeply(write: Write) -> None:
+    deep = "[" * 5000 + "]" * 5000
+    write("deep.toml", f"a = {deep}")
+    write(
+        "endless.py",
+        "from limite import Recipe\na = {}\na['a'] = a\nrecipe = Recipe(name='a', stages=a)",
+    )
+    write("sound.toml", TOML)
+    for name in ("deep.toml", "endless.py"):
+        assert told(name) == [f"{name}: tables or arrays are nested too deeply to be read"]
+    (line,) = told("sound.toml", f"seed={deep}")
+    assert line.endswith("...: arrays are nested too deeply")
+
+
+def test_names_are_not_endless(write: Write) -> None:
+    write("a.toml", TOML)
+    (line,) = told("a.toml", "name=" + "a" * 101)
+    assert line.endswith(" name: must be at most 100 characters long, got 101")
+
+
 def test_files_that_are_not_there(write: Write) -> None:
     write("recipes/smoke.toml", TOML)
     assert told("recipes/smok.toml") == [
         "recipes/smok.toml: no such file; did you mean 'smoke.toml'?"
     ]
     assert told("recipes/other.py") == ["recipes/other.py: no such file"]
+    write("recipes/ab.toml", TOML)
+    assert told("recipes/a.toml") == ["recipes/a.toml: no such file"]
+    assert told("smokey") == ["smokey: no such file"]
     assert told("nowhere/a.toml") == ["nowhere/a.toml: there is no folder nowhere"]
     assert told("recipes") == ["recipes: a recipe is a .py or a .toml file"]
     Path("b.toml").write_bytes(b"\xff\xfe")
@@ -296,6 +319,7 @@ def test_files_that_are_not_there(write: Write) -> None:
         ("a = 1\nb = \n", "a.toml:2: not valid TOML: Invalid value (column 5)"),
         ("a = 1\na = 2\n", "a.toml:2: not valid TOML: Cannot overwrite a value (column 6)"),
         ("a = [1,\n2", "a.toml:2: not valid TOML: Unclosed array"),
+        ("a = 1" + "0" * 5000, "a.toml: not valid TOML: Exceeds the limit"),
     ],
 )
 def test_text_that_is_not_toml(text: str, message: str, write: Write) -> None:
