@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Sequence
 
 from limite.core.errors import LimiteError, did_you_mean
+from limite.core.jsonl import storage_error
 from limite.core.receipts import differences
 from limite.core.recipe.context import earlier_training
 from limite.core.recipe.load import LoadedRecipe
@@ -99,7 +100,18 @@ def refuse_other_settings(
 
 
 def take_over(earlier: RunDirectory, run: RunDirectory, stages: Sequence[str]) -> None:
-    """Copies the finished stages of an earlier run, so that the new folder stands alone."""
+    """Copies the finished stages of an earlier run, so that the new folder stands alone.
+
+    Each appears whole or not at all.
+    """
     for name in stages:
-        if earlier.stage_receipt(name) is not None:
-            shutil.copytree(earlier.stage(name), run.stage(name))
+        if earlier.stage_receipt(name) is None:
+            continue
+        place = run.stage(name)
+        aside = place.with_name(f".{place.name}.copying")
+        try:
+            shutil.copytree(earlier.stage(name), aside)
+            aside.rename(place)
+        except OSError as error:
+            shutil.rmtree(aside, ignore_errors=True)
+            raise storage_error(error, place, "choose another disk with --out") from error
