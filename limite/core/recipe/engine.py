@@ -183,7 +183,7 @@ def execute(
         echo(text)
 
     receipt = run.receipt()
-    with StopRequest("stopping after this update; press Ctrl-C again to stop at once") as stop:
+    with StopRequest("stopping where nothing is lost; press Ctrl-C again to stop at once") as stop:
         try:
             with deterministic(receipt["threads"]):
                 for name in chosen:
