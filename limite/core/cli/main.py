@@ -35,15 +35,34 @@ click.version_option(__version__, prog_name="limite", message="%(prog)s %(versio
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and end the process with its exit code."""
+    if sys.stdout is None:  # closed by the shell: `limite plugins >&-`
+        _say_error("standard output is closed; send it to /dev/null to do without")
+        sys.exit(1)
     state = State()
     code = _invoke(list(sys.argv[1:] if arguments is None else arguments), state)
+    sys.exit(code if _flushed() else 1)
+
+
+def _flushed() -> bool:
+    """Whether all that was printed has reached standard output. If not, the rest is dropped."""
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader has gone (`limite plugins | head`); the flush at exit must not complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 1
-    sys.exit(code)
+    except OSError as error:
+        _drop_output(error)
+        return False
+    return True
+
+
+def _drop_output(error: OSError) -> None:
+    # Where only the reader has gone (`limite plugins | head`) there is nothing to say.
+    if not isinstance(error, BrokenPipeError):
+        _say_error(f"cannot write to standard output: {error.strerror}")
+    # The flush at exit must not complain again.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _say_error(sentence: str) -> None:
+    click.echo(f"{click.style('error:', fg='red', bold=True)} {sentence}", err=True)
 
 
 def _invoke(arguments: list[str], state: State) -> int:
@@ -67,5 +86,11 @@ def _invoke(arguments: list[str], state: State) -> int:
             # Each line begins with file and line, so that editors can follow it.
             click.echo(str(error), err=True)
         else:
-            click.echo(f"{click.style('error:', fg='red', bold=True)} {error}", err=True)
+            _say_error(str(error))
         return error.exit_code
+    except OSError as error:
+        innermost = traceback.extract_tb(error.__traceback__)[-1]
+        if innermost.filename != click.utils.__file__:  # no failure to print
+            raise
+        _drop_output(error)
+        return 1

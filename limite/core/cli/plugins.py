@@ -15,7 +15,8 @@ import click
 
 from limite.core.cli.table import show_json, show_table
 from limite.core.discover import load_registry
-from limite.core.errors import LimiteError, RunFailed, did_you_mean
+from limite.core.errors import LimiteError, RunFailed, did_you_mean, sentence
+from limite.core.kinds import KINDS
 from limite.core.registry import Entry, Registry, normalised
 from limite.core.validators import Option
 
@@ -44,7 +45,19 @@ def plugins(what: str | None, laws: str | None, as_json: bool) -> None:
     if name:
         _show_entry(registry, registry.get(kind, name), as_json)
     else:
+        _refuse_name(registry, kind)
         _show_list(registry, kind or None, as_json)
+
+
+def _refuse_name(registry: Registry, kind: str) -> None:
+    """Refuses the name of a component where a kind is wanted, and says what to type."""
+    if not kind or kind in KINDS:
+        return
+    spoken = kind.replace("_", "-")
+    named = [entry for entry in registry.entries() if entry.name in (kind, spoken)]
+    if named:
+        offers = " or ".join(f"'{entry.kind}/{registry.usable_name(entry)}'" for entry in named)
+        raise LimiteError(f"{spoken!r} is not a kind but a component; did you mean {offers}?")
 
 
 def _row(registry: Registry, entry: Entry) -> dict[str, str | None]:
@@ -168,7 +181,12 @@ def _default(default: Any) -> str:
     if default is attrs.NOTHING:
         return "(required)"
     if isinstance(default, attrs.Factory):  # type: ignore[arg-type]
-        return repr(default.factory()) if not default.takes_self else "(computed)"
+        if default.takes_self:
+            return "(computed)"
+        try:
+            return repr(default.factory())
+        except Exception as error:  # the page shows what is wrong with a plugin
+            return f"(fails: {sentence(error)})"
     return repr(default)
 
 
@@ -234,12 +252,18 @@ def _judge(entry: Entry) -> Iterator[tuple[str, str]]:
     except LimiteError as error:
         yield "loads", str(error)
         return
-    except TypeError as error:
-        yield "has defaults", f"cannot be used by its name alone: {error}"
+    except Exception as error:  # a default that its own validator refuses, or anything else
+        reason = error.args[0] if isinstance(error, (TypeError, ValueError)) and error.args else ""
+        yield "has defaults", f"cannot be used by its name alone: {reason or sentence(error)}"
         return
     module, _, attribute = LAWS_FOR.partition(":")
+    laws_for = getattr(importlib.import_module(module), attribute)
     laws: Mapping[str, Callable[[], None]]
-    laws = getattr(importlib.import_module(module), attribute)(entry.kind, component)
+    try:
+        laws = laws_for(entry.kind, component)
+    except Exception as error:  # laws may ask a component what it is before they try it
+        yield "can be tried", sentence(error)
+        return
     for name, law in laws.items():
         reason = ""
         try:

@@ -138,3 +138,31 @@ def test_as_a_module_and_into_a_pipe_that_closes() -> None:
     os.close(writing)
     assert ended.stderr == ""
     assert ended.returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("redirection", "sentence"),
+    [
+        ("> /dev/full", "error: cannot write to standard output: No space left on device\n"),
+        (">&-", "error: standard output is closed; send it to /dev/null to do without\n"),
+    ],
+)
+@pytest.mark.parametrize("arguments", ["--help", "plugins", "recipes --json"])
+def test_output_that_cannot_be_written_is_one_sentence(
+    arguments: str, redirection: str, sentence: str
+) -> None:
+    ended = subprocess.run(
+        ["sh", "-c", f'exec "$0" -m limite {arguments} {redirection}', sys.executable],
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[3],
+        check=False,
+    )
+    assert ended.stderr == sentence
+    assert ended.returncode == 1
+
+
+def test_another_error_of_the_system_keeps_its_traceback(failing: Any) -> None:
+    failing(PermissionError("ours"))
+    with pytest.raises(PermissionError, match="ours"):
+        module.main(["fail"])

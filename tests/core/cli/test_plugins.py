@@ -215,3 +215,40 @@ def test_laws_of_what_is_not_there(limite: Any) -> None:
     ended = limite("plugins", "--laws", "limite-bad")
     assert (ended.code, "is broken: no reason" in ended.err) == (1, True)
     assert limite("plugins", "objective", "--laws", "limite").code == 2
+
+
+@attrs.frozen(kw_only=True)
+class Refused(Bare):
+    """Its own default is out of bounds."""
+
+    size: int = attrs.field(default=0, validator=attrs.validators.ge(1))
+
+
+@pytest.mark.usefixtures("laws")
+def test_a_default_that_its_own_validator_refuses_is_a_failed_law(
+    limite: Any, registry: Registry
+) -> None:
+    registrar = Registrar()
+    registrar.objective("refused", Refused)
+    registry.add(registrar.registrations, distribution="limite-c", version="1")
+    ended = limite("plugins", "--laws", "limite-c")
+    assert ended.code == 1
+    assert ended.out == (
+        "objective/refused  has defaults  failed: cannot be used by its name alone: "
+        "'size' must be >= 1: 0\n"
+    )
+
+
+@pytest.mark.usefixtures("registry")
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("soft", "'soft' is not a kind but a component; did you mean 'objective/soft'?"),
+        ("bare", "did you mean 'objective/bare' or 'objective/limite-b/bare'?"),
+        ("objectiv", "unknown kind 'objectiv'; did you mean 'objective'?"),
+    ],
+)
+def test_a_name_where_a_kind_is_wanted(limite: Any, word: str, told: str) -> None:
+    ended = limite("plugins", word)
+    assert (ended.code, ended.out) == (2, "")
+    assert told in ended.err
