@@ -81,7 +81,7 @@ class ModelSpec:
     attention: Attention | str = "local-global"
     attention_scale: float | None = attrs.field(
         default=None,
-        validator=optional(and_(gt(0), le(1e6))),
+        validator=optional(and_(gt(0.0), le(1e6))),
         metadata={"help": "factor of the scores; None: 12.8 / head_width, the published ratio"},
     )
     rope_pairs: int | None = attrs.field(
@@ -91,7 +91,7 @@ class ModelSpec:
     )
     rope_base: float = attrs.field(
         default=1024.0,
-        validator=and_(gt(1), le(1e12)),
+        validator=and_(gt(1.0), le(1e12)),
         metadata={"help": "base of the rotary frequencies"},
     )
     value_layers: tuple[int, ...] | None = attrs.field(

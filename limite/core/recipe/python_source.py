@@ -13,9 +13,11 @@ import builtins
 import sys
 import traceback
 import types
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import attrs
 
@@ -24,6 +26,7 @@ from limite.core.config_faults import Key, Place
 from limite.core.config_fields import Table
 from limite.core.config_leaves import describe
 from limite.core.errors import LimiteError, Mistake, SettingsError, did_you_mean
+from limite.core.recipe import python_calls
 from limite.core.recipe.python_calls import MISSING, Origin, Recorder, Slip
 from limite.core.recipe.python_imports import own_imports
 
@@ -49,7 +52,7 @@ def run_python(text: str, path: Path, expected: type) -> PythonSource:
     module.__file__ = str(path.resolve())
     recorder.install(module.__dict__)
     sys.modules[MODULE] = module  # where annotations of classes made in the file are looked up
-    with own_imports(path.parent, recorder), attrs.validators.disabled():
+    with own_imports(path.parent, recorder), _own_warnings(recorder), attrs.validators.disabled():
         try:
             exec(recorder.compile(text, module.__file__, str(path)), module.__dict__)
         except (Exception, SystemExit) as error:
@@ -73,6 +76,33 @@ def run_python(text: str, path: Path, expected: type) -> PythonSource:
         return Place(str(path))
 
     return PythonSource(data=data, locate=locate, strays=strays)
+
+
+@contextmanager
+def _own_warnings(recorder: Recorder) -> Iterator[None]:
+    """Inside, a warning about a call is shown at that call and not at what watches it."""
+    shown = warnings.showwarning
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        frame: types.FrameType | None = sys._getframe()
+        while filename == python_calls.__file__ and frame is not None:
+            if frame.f_code.co_filename in recorder.files:
+                filename, lineno = frame.f_code.co_filename, frame.f_lineno
+            frame = frame.f_back
+        shown(message, category, filename, lineno, file, line)
+
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        warnings.showwarning = shown
 
 
 class _Tree:

@@ -324,3 +324,16 @@ def test_files_that_are_not_there(write: Write) -> None:
 )
 def test_text_that_is_not_toml(text: str, message: str, write: Write) -> None:
     assert told(write("a.toml", text))[0].startswith(message)
+
+
+def test_a_warning_is_shown_where_the_recipe_calls_for_it(write: Write) -> None:
+    write(
+        "a.py",
+        "import warnings\n"
+        "from limite import RL, Mix, Recipe\n"
+        "warnings.warn('mind this')\n"
+        "recipe = Recipe(name='a', stages={'rl': RL(problems=Mix({'gcd': 1.0}))})\n",
+    )
+    with pytest.warns(UserWarning, match="mind this") as caught:
+        load_recipe("a.py")
+    assert (Path(caught[0].filename).name, caught[0].lineno) == ("a.py", 3)
