@@ -31,7 +31,7 @@ from limite.core.config_fields import (
 from limite.core.config_leaves import STRICT_LEAVES, describe
 from limite.core.config_shapes import Read, register_shapes
 from limite.core.config_types import a_kind, arms_of, component_kind, is_attrs
-from limite.core.errors import LimiteError, Mistake, SettingsError, did_you_mean
+from limite.core.errors import LimiteError, Mistake, SettingsError, did_you_mean, sentence
 from limite.core.kinds import KINDS
 
 T = TypeVar("T")
@@ -193,6 +193,9 @@ def _structure_attrs(data: Any, cls: Any, read: Read) -> Any:
         return cls(**values)
     except (ValueError, TypeError, LimiteError) as error:
         raise Faults(refused(error, cls), partial) from None
+    except Exception as error:  # a plugin's class may fail in any way at all
+        message = f"{cls.__name__} cannot be made: {sentence(error)}"
+        raise Faults([Fault((), message)], partial) from error
 
 
 def _read_fields(

@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 
 from limite.core.config_faults import Fault, Faults
-from limite.core.errors import LimiteError, SettingsError
+from limite.core.errors import LimiteError, SettingsError, sentence
 
 
 class Table(dict[str, Any]):
@@ -102,9 +102,9 @@ def checked(
         field.validator(partial, field, value)
     except (ValueError, TypeError, LimiteError) as error:
         return _plain(_message(error), field.name)
-    except AttributeError:
+    except Exception as error:  # a plugin's validator may fail in any way at all
         if not incomplete:
-            raise
+            return sentence(error)
     return None
 
 

@@ -444,3 +444,41 @@ def test_a_value_made_in_python_can_be_checked_too(recipe: Path) -> None:
     data = load_recipe(recipe).data
     value = structure(data, Recipe, load_registry())
     assert look_over(value, load_registry()).faults == []
+
+
+def _divides(instance: Any, attribute: Any, value: int) -> None:
+    assert 12 // value
+
+
+@attrs.frozen(kw_only=True)
+class Brittle:
+    """Fails in ways of its own when it is made."""
+
+    share: int = attrs.field(default=1, validator=_divides)
+
+    def __attrs_post_init__(self) -> None:
+        if self.share == 2:
+            raise KeyError("two")
+
+    def __call__(self, group: Any) -> torch.Tensor:
+        return torch.ones(len(group.responses))
+
+
+def test_a_component_that_cannot_be_made_is_a_mistake(recipe: Path) -> None:
+    registry = Registry()
+    registry.add(
+        Registration(kind=entry.kind, name=entry.name, target=entry.target)
+        for entry in load_registry().entries()
+    )
+    more = [Registration(kind="advantage", name="brittle", target=Brittle)]
+    registry.add(more, distribution="limite-brittle")
+
+    def messages(share: int) -> list[tuple[str, str]]:
+        sets = [f"stages.rl.advantage={{ type = 'brittle', share = {share} }}"]
+        with pytest.raises(SettingsError) as caught:
+            check_file(recipe, sets, registry)
+        return [(mistake.path, mistake.message) for mistake in caught.value.mistakes]
+
+    assert messages(0)[0][0] == "stages.rl.advantage.share"
+    assert messages(0)[0][1].startswith("ZeroDivisionError: ")
+    assert messages(2) == [("stages.rl.advantage", "Brittle cannot be made: KeyError: 'two'")]
