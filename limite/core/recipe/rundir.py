@@ -78,7 +78,7 @@ class RunDirectory:
         root = Path(root)
         if name is not None and (not _NAME.fullmatch(name) or name.endswith(".")):
             raise LimiteError(
-                f"--name: letters, digits, '.', '-' and '_', got {name!r}; "
+                f"--name: at most 100 letters, digits, '.', '-' and '_', got {name!r}; "
                 "the folder it goes into is --out"
             )
         try:

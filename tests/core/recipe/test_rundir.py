@@ -87,7 +87,7 @@ def test_a_given_name_is_used_as_it_is_and_never_overwritten(create: Create) -> 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "/x", ".hidden", "-x", "a b", "x."])
 def test_a_name_that_is_no_plain_folder_is_refused(create: Create, name: str) -> None:
-    with pytest.raises(LimiteError, match="--name: letters, digits"):
+    with pytest.raises(LimiteError, match="--name: at most 100 letters, digits"):
         create(name=name)
 
 
