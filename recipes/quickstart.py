@@ -33,7 +33,7 @@ recipe = Recipe(
             problems=problems,
             styles={"direct": 0.3, "coarse": 0.35, "fine": 0.35},
             documents=8000,
-            steps=1200,
+            steps=1050,
             batch=32,
             optimizer=Muon(lr=0.02, other_lr_ratio=1.0),
             lr_schedule=WarmupStableDecay(warmup_steps=20, decay_share=0.4),
@@ -41,7 +41,7 @@ recipe = Recipe(
         "after-sft": Eval(problems=problems, count=400, samples=4, max_tokens=48),
         "rl": RL(
             problems=problems,
-            steps=40,
+            steps=34,
             groups=128,
             rollouts=8,
             off_policy_updates=15,
