@@ -9,7 +9,9 @@ os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["MKL_NUM_THREADS"] = "1"
 os.environ["LIMITE_PLUGINS"] = "none"
 os.environ.pop("LIMITE_STRICT_PLUGINS", None)
+os.environ.pop("LIMITE_KERNELS", None)
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("dev", max_examples=25, deadline=None)
@@ -23,3 +25,10 @@ settings.register_profile(
 )
 settings.register_profile("deep", max_examples=2000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Triton reads this once, when it is imported: kernels run under its interpreter, unless the
+    # tests that need a GPU were asked for.
+    if config.getoption("markexpr") != "gpu":
+        os.environ["TRITON_INTERPRET"] = "1"

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from limite.core.model.layout import Layout
+from limite.core.kernels.layout import Layout
 
 
 class LayerCache:

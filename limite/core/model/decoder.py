@@ -10,11 +10,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from limite.core.errors import LimiteError
+from limite.core.kernels.layout import Layout
 from limite.core.kinds import Attention
 from limite.core.model import head
 from limite.core.model.block import Block
 from limite.core.model.cache import Cache
-from limite.core.model.layout import Layout
 from limite.core.model.mudd import Mudd
 from limite.core.model.norm import rms_norm
 from limite.core.model.rope import Rotary

@@ -9,11 +9,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from limite.core.kernels.layout import Layout
 from limite.core.kinds import Attention
 from limite.core.model.attention import AttentionMixer
 from limite.core.model.cache import Cache
 from limite.core.model.head_mix import head_mix
-from limite.core.model.layout import Layout
 from limite.core.model.rope import Phase, norm_and_rotate
 from limite.core.model.spec import AttentionShape, ModelSpec
 from limite.core.model.weights import Matrix, folded, small_dtype, unset

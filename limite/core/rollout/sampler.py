@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from limite.core.errors import LimiteError, RunFailed
+from limite.core.kernels.layout import Layout
 from limite.core.kinds import Request
-from limite.core.model.layout import Layout
 from limite.core.model.spec import ModelSpec
 from limite.core.rollout.budget import check_response
 from limite.core.rollout.uniforms import row_keys, uniforms

@@ -10,7 +10,7 @@ import attrs
 import torch
 from torch import Tensor
 
-from limite.core.model.layout import Layout
+from limite.core.kernels.layout import Layout
 
 if TYPE_CHECKING:
     from limite.core.model.decoder import Decoder

@@ -6,7 +6,7 @@ import attrs
 import torch
 from torch import Tensor
 
-from limite.core.model.layout import Layout
+from limite.core.kernels.layout import Layout
 from limite.plugins.attention.keyvalue import bucket, positions_of
 
 

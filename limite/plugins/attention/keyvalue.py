@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from limite.core.kernels.layout import Layout
 from limite.core.model.attention import LayerCache, Moment
-from limite.core.model.layout import Layout
 
 TILE = 64
 WIDEST_TILE = 1024

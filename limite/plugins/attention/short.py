@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from limite.core.model.layout import Layout
+from limite.core.kernels.layout import Layout
 
 
 class _Short(torch.autograd.Function):

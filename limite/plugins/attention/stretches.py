@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from limite.core.model.layout import Layout
+from limite.core.kernels.layout import Layout
 from limite.plugins.attention.short import fold, unfold
 
 SHORTEST_STRETCH = 16

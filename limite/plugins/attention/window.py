@@ -6,8 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from limite.core.kernels.layout import Layout
 from limite.core.model.attention import AttentionMixer, Moment
-from limite.core.model.layout import Layout
 from limite.core.model.spec import AttentionShape
 from limite.plugins.attention.chunks import band, chunk_groups
 from limite.plugins.attention.keyvalue import KeyValueCache, attend_step, bucket

@@ -11,9 +11,9 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
+from limite.core.kernels.layout import Layout
 from limite.core.kinds import Attention
 from limite.core.model.attention import AttentionMixer, Moment
-from limite.core.model.layout import Layout
 from limite.core.model.spec import AttentionShape
 from limite.plugins.conformance.strategies import drawn
 

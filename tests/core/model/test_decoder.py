@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limite.core.errors import LimiteError
+from limite.core.kernels.layout import Layout
 from limite.core.model.init import build_decoder, count_parameters
-from limite.core.model.layout import Layout
 from limite.core.model.presets import preset
 from limite.core.model.spec import ModelSpec
 from limite.plugins.attention.everywhere import Global

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from limite.core.kernels.layout import Layout
 from limite.core.model.init import build_decoder, count_parameters
-from limite.core.model.layout import Layout
 from limite.core.model.presets import preset
 from limite.core.model.published import PREFIX, spec_from_config
 from limite.core.model.rope import frequencies

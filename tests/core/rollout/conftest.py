@@ -11,8 +11,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from limite.core.kernels.layout import Layout
 from limite.core.kinds import Request
-from limite.core.model.layout import Layout
 from limite.core.tokenizer import CharacterTokenizer
 from limite.core.types import Answer, Problem
 

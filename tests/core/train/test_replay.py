@@ -5,9 +5,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from limite.core.kernels.layout import Layout
 from limite.core.kinds import Request
 from limite.core.model.init import build_decoder
-from limite.core.model.layout import Layout
 from limite.core.model.spec import ModelSpec
 from limite.core.rollout.sampler import Sampler
 from limite.core.seeds import Seeds

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from limite.core.model.layout import Layout
+from limite.core.kernels.layout import Layout
 from limite.core.model.spec import AttentionShape
 from limite.plugins.attention import window as window_module
 from limite.plugins.attention.everywhere import Global

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch import Tensor
 
+from limite.core.kernels.layout import Layout
 from limite.core.kinds import LRSchedule, Optimizer
-from limite.core.model.layout import Layout
 from limite.core.recipe.problem_source import ProblemSource
 from limite.core.recipe.runners.session import TrainingSession, accumulate
 from limite.core.recipe.stages import SFT

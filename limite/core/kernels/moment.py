@@ -1,0 +1,29 @@
+"""One decoding step: how far each row has come."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import attrs
+from torch import Tensor
+
+
+@attrs.frozen(eq=False, slots=False)
+class Moment:
+    """The tokens each row has, the one at hand included, and what layers share within the step.
+
+    Built once per step. ``longest``, the largest of ``lengths``, is known to the host, so that no
+    layer waits for the device.
+    """
+
+    lengths: Tensor  # [B] tokens
+    longest: int
+
+    @classmethod
+    def of(cls, lengths: Tensor) -> Moment:
+        return cls(lengths, int(lengths.max()) if lengths.numel() else 0)
+
+    @cached_property
+    def memo(self) -> dict[Any, Any]:
+        return {}

@@ -1,0 +1,44 @@
+"""The turns of rotary positions, for some tokens."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Literal
+
+import attrs
+from torch import Tensor
+
+Style = Literal["adjacent", "halves"]
+
+
+@attrs.frozen(eq=False, slots=False)
+class Rotation:
+    """Cosines and sines of each token's turns, ``[..., pairs]``, float32, perhaps rounded before.
+
+    ``adjacent`` turns channels (2j, 2j+1) = (a, b) by minus theta, to (a cos + b sin,
+    b cos - a sin), as Limite does. ``halves`` turns channels (j, j + pairs) by plus theta, to
+    (a cos - b sin, b cos + a sin), as Llama and Qwen do. Channels from 2 * pairs on stay.
+
+    Built once for a batch and used in every layer; ``memo`` holds what implementations derive.
+    """
+
+    cos: Tensor
+    sin: Tensor
+    style: Style = attrs.field(
+        default="adjacent", validator=attrs.validators.in_(("adjacent", "halves"))
+    )
+
+    @classmethod
+    def at(
+        cls, cos_table: Tensor, sin_table: Tensor, positions: Tensor, style: Style = "adjacent"
+    ) -> Rotation:
+        """The turns of tokens at ``positions [...]``, from tables ``[context, pairs]``."""
+        return cls(cos_table[positions], sin_table[positions], style)
+
+    @property
+    def pairs(self) -> int:
+        return self.cos.shape[-1]
+
+    @cached_property
+    def memo(self) -> dict[Any, Any]:
+        return {}

@@ -1,0 +1,85 @@
+"""The shapes in which the Triton kernels work, fixed beforehand.
+
+Nothing is tuned while a program runs: another tile shape sums in another order, and a run could
+not be repeated bit for bit. ``use`` replaces tiles for a while; a receipt records the table.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Literal
+
+import attrs
+
+Kind = Literal["half", "float32", "interpreted"]
+
+
+@attrs.frozen
+class Tile:
+    """The constants of one kernel: block sizes by name, warps and pipeline stages."""
+
+    blocks: Mapping[str, int]
+    warps: int = 4
+    stages: int = 2
+
+    def __getitem__(self, name: str) -> int:
+        return self.blocks[name]
+
+
+@attrs.frozen
+class Row:
+    """A line of the table. ``None``: any width, or any architecture, without a line of its own."""
+
+    kernel: str
+    kind: Kind
+    tile: Tile
+    width: int | None = None  # of a head, or of a row where the kernel keeps one whole
+    architecture: int | None = None  # 90 for sm_90
+
+
+TABLE: tuple[Row, ...] = ()
+
+_overrides: dict[str, Tile] = {}
+
+
+def tile(
+    kernel: str, *, kind: Kind, width: int | None = None, architecture: int | None = None
+) -> Tile:
+    """The tile of a kernel: the line that says most about the case."""
+    if kernel in _overrides:
+        return _overrides[kernel]
+    found: Row | None = None
+    for row in TABLE:
+        if row.kernel != kernel or row.kind != kind:
+            continue
+        if row.width not in (None, width) or row.architecture not in (None, architecture):
+            continue
+        if found is None or _detail(row) > _detail(found):
+            found = row
+    if found is None:
+        raise KeyError(f"no tile for {kernel}, {kind}, width {width}, sm_{architecture}")
+    return found.tile
+
+
+def _detail(row: Row) -> tuple[bool, bool]:
+    return (row.architecture is not None, row.width is not None)
+
+
+@contextmanager
+def use(**by_kernel: Tile) -> Iterator[None]:
+    """Within the block, other tiles for the kernels named. For the whole process."""
+    before = dict(_overrides)
+    _overrides.update(by_kernel)
+    try:
+        yield
+    finally:
+        _overrides.clear()
+        _overrides.update(before)
+
+
+def table_hash() -> str:
+    """SHA-256 of the table in force, in hexadecimal: what a receipt records."""
+    text = repr((TABLE, sorted(_overrides.items(), key=lambda item: item[0])))
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,144 @@
+"""Runs an operation on a backend: forward, and every gradient."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import attrs
+import torch
+from hypothesis import HealthCheck, Phase, settings
+from torch import Tensor
+
+from limite.core.kernels import dispatch, ops
+from limite.plugins.conformance.kernels.values import Fences, arrange
+
+
+@attrs.frozen
+class Backend:
+    """What the laws are asked about: the name of an implementation, and where it runs.
+
+    ``tiled``: it is made of Triton kernels that take their tiles from ``limite.core.kernels.tiles``
+    and their results' memory from ``runtime.empty``.
+    """
+
+    name: str
+    device: str = "cpu"
+    tiled: bool = False
+    dtypes: tuple[torch.dtype, ...] = (torch.float32,)
+
+    @property
+    def compiled(self) -> bool:
+        return self.device == "cuda"
+
+
+REFERENCE = Backend("reference", dtypes=(torch.float32, torch.float64))
+CPU = Backend("cpu", dtypes=(torch.float32, torch.float64, torch.bfloat16))
+INTERPRET = Backend("interpret", tiled=True, dtypes=(torch.float32, torch.float16))
+TRITON = Backend(
+    "triton", device="cuda", tiled=True, dtypes=(torch.float32, torch.float16, torch.bfloat16)
+)
+BACKENDS = {each.name: each for each in (REFERENCE, CPU, INTERPRET, TRITON)}
+
+Law = Callable[[Backend], None]
+
+
+def examples(backend: Backend, count: int = 20) -> settings:
+    """How a law draws: the same cases every time, without shrinking where a case is slow."""
+    return settings(
+        max_examples=count,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        phases=(Phase.explicit, Phase.generate),
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+@attrs.frozen
+class Outcome:
+    """Outputs in order (None where not asked for), and gradients by the inputs' names."""
+
+    outputs: tuple[Tensor | None, ...]
+    gradients: Mapping[str, Tensor]
+
+
+def run(
+    op: str,
+    backend: Backend,
+    inputs: Mapping[str, Tensor],
+    arguments: Mapping[str, Any],
+    *,
+    differentiate: Sequence[str] = (),
+    upstream: Sequence[Tensor | None] = (),
+    layout: str = "contiguous",
+) -> Outcome:
+    """``ops.<op>(**inputs, **arguments)``, and the gradients of ``differentiate``.
+
+    ``upstream`` are the gradients of the outputs, None where nothing flows back. Inputs lie
+    between fences of NaN in the given layout, and must come out unchanged.
+    """
+    placed = {
+        name: arrange(tensor.to(backend.device), layout)
+        if tensor.dtype.is_floating_point
+        else tensor.to(backend.device)
+        for name, tensor in inputs.items()
+    }
+    leaves = {
+        name: tensor.detach().requires_grad_(name in differentiate)
+        for name, tensor in placed.items()
+    }
+    with dispatch.use(f"{op}={backend.name}"), _fences(backend):
+        found = getattr(ops, op)(**leaves, **arguments)
+        outputs = found if isinstance(found, tuple) else (found,)
+        pairs = [
+            (out, gradient.to(out))
+            for out, gradient in zip(outputs, upstream, strict=False)
+            if gradient is not None and out is not None
+        ]
+        if differentiate:
+            torch.autograd.backward([out for out, _ in pairs], [each for _, each in pairs])
+    for name, tensor in inputs.items():
+        now, before = placed[name].detach().cpu(), tensor.cpu()
+        assert torch.equal(now.nan_to_num(0.5), before.nan_to_num(0.5)), f"{name} was changed"
+    gradients = {}
+    for name in differentiate:
+        gradient = leaves[name].grad
+        gradients[name] = torch.zeros_like(leaves[name]) if gradient is None else gradient
+    return Outcome(
+        tuple(None if out is None else out.detach().cpu() for out in outputs),
+        {name: gradient.detach().cpu() for name, gradient in gradients.items()},
+    )
+
+
+def exact(
+    op: str,
+    inputs: Mapping[str, Tensor],
+    arguments: Mapping[str, Any],
+    *,
+    differentiate: Sequence[str] = (),
+    upstream: Sequence[Tensor | None] = (),
+) -> Outcome:
+    """The float64 reference on the same rounded inputs."""
+    wide = {
+        name: tensor.cpu().double() if tensor.dtype.is_floating_point else tensor.cpu()
+        for name, tensor in inputs.items()
+    }
+    return run(op, REFERENCE, wide, arguments, differentiate=differentiate, upstream=upstream)
+
+
+@contextmanager
+def _fences(backend: Backend) -> Iterator[None]:
+    if not backend.tiled:
+        with nullcontext():
+            yield
+        return
+    from limite.core.kernels.triton import runtime
+
+    assert "triton" in sys.modules
+    fences = Fences()
+    with runtime.allocating(fences):
+        yield
+    fences.check()
