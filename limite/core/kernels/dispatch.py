@@ -16,7 +16,7 @@ import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from limite.core.errors import LimiteError, did_you_mean
+from limite.core.errors import LimiteError, did_you_mean, sentence
 
 if TYPE_CHECKING:
     import torch
@@ -51,6 +51,14 @@ MODULES: Mapping[str, str] = {
 
 class KernelError(LimiteError, ValueError):
     """An implementation was asked for by name and cannot run, or there is none of that name."""
+
+
+class CannotRun(KernelError):
+    """An implementation that was asked for refuses a case."""
+
+    def __init__(self, source: str, name: str, case: Case, why: str) -> None:
+        super().__init__(f"{source}: {name!r} cannot run {case}: {why}")
+        self.source, self.name, self.case, self.why = source, name, case, why
 
 
 @attrs.frozen
@@ -92,10 +100,17 @@ class Choice:
     reason: str
     function: Callable[..., Any]
 
+    def __str__(self) -> str:
+        return f"{self.name} ({self.reason})"
+
 
 _registered: dict[tuple[str, str], Implementation] = {}
 _forced: ContextVar[str | None] = ContextVar("limite_kernels", default=None)
 _chosen: dict[tuple[Any, ...], Callable[..., Any]] = {}
+
+# What lies beneath os.environ: asking that itself takes longer than everything else in ``select``.
+_environment: Mapping[Any, Any] = os.environ._data  # type: ignore[attr-defined]
+_variable = os.environ.encodekey(VARIABLE)
 
 
 def register(implementation: Implementation) -> None:
@@ -110,20 +125,30 @@ def register(implementation: Implementation) -> None:
         raise KernelError(f"{name!r} is the name of one of limite's own; choose another")
     if not name or set(name) & set("=, "):
         raise KernelError(f"an implementation's name has no space, comma or '=', got {name!r}")
-    _registered[op, name] = implementation
-    _chosen.clear()
+    if _registered.setdefault((op, name), implementation) != implementation:
+        raise KernelError(f"{op} has an implementation {name!r} already; forget it first")
+    _start_over()
 
 
 def forget(op: str, name: str) -> None:
     """Takes a registered implementation away."""
     _registered.pop((op, name), None)
-    _chosen.clear()
+    _start_over()
+
+
+def _start_over() -> None:
+    # A new dict, not an emptied one: a thread in the midst of choosing still writes to the old.
+    global _chosen
+    _chosen = {}
 
 
 @contextmanager
 def use(names: str) -> Iterator[None]:
-    """Within the block, forces implementations: what ``LIMITE_KERNELS`` would hold."""
-    _parsed(names)
+    """Within the block, forces implementations: what ``LIMITE_KERNELS`` would hold.
+
+    In this thread, or asynchronous task, alone. Blocks nest; the innermost counts, all of it.
+    """
+    _wish(names, _by_use(names))
     token = _forced.set(names)
     try:
         yield
@@ -137,40 +162,38 @@ def select(
     """The function that runs ``op`` for tensors like ``tensor``."""
     asked = _forced.get()
     if asked is None:
-        asked = os.environ.get(VARIABLE, "")
-    key = (op, tensor.device.type, tensor.dtype, width, option, asked)
-    function = _chosen.get(key)
+        asked = _environment.get(_variable)
+    key = (op, tensor.device, tensor.dtype, width, option, asked)
+    chosen = _chosen
+    function = chosen.get(key)
     if function is None:
         case = Case(op, tensor.device.type, tensor.dtype, width, option)
-        function = _chosen[key] = choose(case, asked).function
+        function = chosen[key] = choose(case).function
     return function
 
 
 def choose(case: Case, asked: str | None = None) -> Choice:
-    """The implementation of a case, with the reason. ``asked``: what ``LIMITE_KERNELS`` holds."""
-    if asked is None:
-        asked = _forced.get()
-    source = "asked for"
-    if asked is None:
-        asked = os.environ.get(VARIABLE, "")
-        source = f"{VARIABLE}={asked}"
-    everywhere, single = _parsed(asked)
-    name = single.get(case.op, everywhere)
+    """The implementation of a case, with the reason.
+
+    ``asked`` is what ``LIMITE_KERNELS`` holds; None stands for ``use``, or else that variable.
+    """
+    wish = _asked() if asked is None else _wish(asked, _by_variable(asked))
+    name = wish.single.get(case.op, wish.everywhere)
     if name is not None:
-        found = _implementation(case.op, name)
+        found = _implementation(case.op, name, wish.source)
         refusal = found.refuses(case)
         if refusal is not None:
-            raise KernelError(f"{name!r} cannot run {case}: {refusal}")
-        return Choice(name, source, found.load())
+            raise CannotRun(wish.source, name, case, refusal)
+        return Choice(name, wish.source, found.load())
     if case.device == "cuda":
-        refusal = _implementation(case.op, "triton").refuses(case)
+        refusal = _built_in(case.op, "triton").refuses(case)
         if refusal is None:
-            return Choice("triton", "there is a GPU", _implementation(case.op, "triton").load())
+            return Choice("triton", "there is a GPU", _built_in(case.op, "triton").load())
         reason = f"not triton: {refusal}"
     else:
-        reason = f"the tensors are on {case.device}"
+        reason = f"tensors on {case.device}"
     for name in ("cpu", "reference"):
-        found = _implementation(case.op, name)
+        found = _built_in(case.op, name)
         refusal = found.refuses(case)
         if refusal is None:
             return Choice(name, reason, found.load())
@@ -178,44 +201,127 @@ def choose(case: Case, asked: str | None = None) -> Choice:
     raise KernelError(f"nothing can run {case}: {reason}")
 
 
+@attrs.frozen
+class Survey:
+    """The choices for several cases, by operation, and what stands against the others."""
+
+    choices: Mapping[str, Choice]
+    faults: Sequence[str]
+
+    def __str__(self) -> str:
+        """``cpu (tensors on cpu)``, or with the operations before each where there are several."""
+        groups: dict[str, list[str]] = {}
+        for op, choice in self.choices.items():
+            groups.setdefault(str(choice), []).append(op)
+        if len(groups) == 1:
+            return next(iter(groups))
+        few_first = sorted(groups.items(), key=lambda group: len(group[1]))
+        return "; ".join(f"{', '.join(ops)}: {told}" for told, ops in few_first)
+
+
+def survey(cases: Iterable[Case], asked: str | None = None) -> Survey:
+    """What runs each case, as ``choose`` says it, and everything that is wrong, each once."""
+    choices: dict[str, Choice] = {}
+    refused: dict[tuple[str, str, str], list[str]] = {}
+    faults: dict[str, None] = {}
+    for case in cases:
+        try:
+            choices[case.op] = choose(case, asked)
+        except CannotRun as error:
+            refused.setdefault((error.source, error.name, error.why), []).append(case.op)
+        except KernelError as error:
+            faults[str(error)] = None
+    for (source, name, why), ops in refused.items():
+        faults[f"{source}: {name!r} cannot run {', '.join(dict.fromkeys(ops))}: {why}"] = None
+    return Survey(choices, tuple(faults))
+
+
 def names(op: str) -> tuple[str, ...]:
-    """Every implementation of an operation."""
-    return (*BUILT_IN, *(name for of, name in _registered if of == op))
+    """Every implementation of an operation, beside those of plugins."""
+    return (*BUILT_IN, *(name for of, name in list(_registered) if of == op))
+
+
+@attrs.frozen
+class _Wish:
+    """What was asked for by name: for every operation, and for single ones."""
+
+    source: str
+    everywhere: str | None
+    single: Mapping[str, str]
+
+
+def _asked() -> _Wish:
+    forced = _forced.get()
+    if forced is not None:
+        return _wish(forced, _by_use(forced))
+    variable = os.environ.get(VARIABLE, "")
+    return _wish(variable, _by_variable(variable))
+
+
+def _by_use(names: str) -> str:
+    return f"use({names!r})"
+
+
+def _by_variable(value: str) -> str:
+    return f"{VARIABLE}={value}"
 
 
 @cache
-def _parsed(asked: str) -> tuple[str | None, Mapping[str, str]]:
-    """``cpu,attention=mine`` as the name for everything, and those of single operations."""
+def _wish(text: str, source: str) -> _Wish:
+    """Reads ``cpu,attention=mine``."""
     everywhere: str | None = None
     single: dict[str, str] = {}
-    for part in filter(None, (part.strip() for part in asked.split(","))):
-        op, equals, name = part.partition("=")
-        if equals:
-            if op not in MODULES:
-                raise KernelError(f"{VARIABLE}: no operation {op!r}{did_you_mean(op, MODULES)}")
-            single[op] = name
-        elif everywhere is not None:
-            raise KernelError(f"{VARIABLE}: both {everywhere!r} and {part!r} for every operation")
-        else:
-            everywhere = part
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        op, equals, name = (piece.strip() for piece in part.partition("="))
+        if not equals:
             if part not in BUILT_IN:
                 raise KernelError(
-                    f"{VARIABLE}: no such backend {part!r}{did_you_mean(part, BUILT_IN)}; there "
-                    f"are {', '.join(BUILT_IN)}, and OPERATION=NAME for a registered one"
+                    f"{source}: no such backend {part!r}{did_you_mean(part, BUILT_IN)}; there are "
+                    f"{', '.join(BUILT_IN)}, and OPERATION=NAME for one of a plugin's"
                 )
-    return everywhere, single
+            if everywhere is not None:
+                raise KernelError(f"{source}: both {everywhere!r} and {part!r} for every operation")
+            everywhere = part
+            continue
+        if op not in MODULES:
+            raise KernelError(
+                f"{source}: no operation {op!r}{did_you_mean(op, MODULES)}; "
+                f"there are {', '.join(MODULES)}"
+            )
+        if not name:
+            raise KernelError(f"{source}: {op}= names no implementation")
+        if op in single:
+            raise KernelError(f"{source}: both {single[op]!r} and {name!r} for {op}")
+        single[op] = name
+    return _Wish(source, everywhere, single)
 
 
-def _implementation(op: str, name: str) -> Implementation:
+def _implementation(op: str, name: str, source: str) -> Implementation:
     if name in BUILT_IN:
         return _built_in(op, name)
-    if (op, name) not in _registered:
+    found = _registered.get((op, name))
+    return _of_plugin(op, name, source) if found is None else found
+
+
+def _of_plugin(op: str, name: str, source: str) -> Implementation:
+    """The plugins' ``kernel`` of that name, with its default settings."""
+    # The registry stands above the kernels: it is reached by name, and only when asked for one.
+    registry = importlib.import_module("limite.core.discover").load_registry()
+    try:
+        component = registry.get("kernel", name).load()()
+    except LimiteError as error:
         known = names(op)
+        near = "" if "did you mean" in str(error) else did_you_mean(name, known)
         raise KernelError(
-            f"no implementation {name!r} of {op}{did_you_mean(name, known)}; "
-            f"there are {', '.join(known)}"
-        )
-    return _registered[op, name]
+            f"{source}: {op} has {', '.join(known)}, and of plugins: {error}{near}"
+        ) from error
+    except Exception as error:  # a default that is missing, or that its own validator refuses
+        raise KernelError(
+            f"{source}: kernel {name!r} cannot be made without settings: {sentence(error)}"
+        ) from error
+    if component.op != op:
+        raise KernelError(f"{source}: kernel {name!r} runs {component.op}, not {op}")
+    return Implementation(op, name, lambda: component, getattr(component, "refuses", _never))
 
 
 @cache
@@ -224,11 +330,13 @@ def _built_in(op: str, name: str) -> Implementation:
     path = f"limite.core.kernels.{folder}.{MODULES[op]}"
 
     def refuses(case: Case) -> str | None:
-        refusal = _refusals(name, case)
-        if refusal is None:
-            own = getattr(importlib.import_module(path), "refuses", None)
-            refusal = None if own is None else own(case)
-        return refusal
+        refusal = _refusal(name, case)
+        if refusal is not None:
+            return refusal
+        if name == "interpret":
+            os.environ["TRITON_INTERPRET"] = "1"  # Triton reads it when it is first imported
+        own = getattr(importlib.import_module(path), "refuses", _never)
+        return own(case)
 
     def load() -> Callable[..., Any]:
         function: Callable[..., Any] = getattr(importlib.import_module(path), op)
@@ -237,8 +345,8 @@ def _built_in(op: str, name: str) -> Implementation:
     return Implementation(op, name, load, refuses)
 
 
-def _refusals(name: str, case: Case) -> str | None:
-    """Why no kernel of a built-in backend could run the case."""
+def _refusal(name: str, case: Case) -> str | None:
+    """Why no kernel of a built-in backend could run the case. Imports nothing."""
     if not case.dtype.is_floating_point:
         return f"{case.dtype} is no floating dtype"
     if name in ("reference", "cpu"):
@@ -255,14 +363,21 @@ def _refusals(name: str, case: Case) -> str | None:
         return None
     if case.device != "cpu":
         return f"the interpreter takes tensors on the CPU, these are on {case.device}"
-    if "triton" not in sys.modules:
-        os.environ["TRITON_INTERPRET"] = "1"  # Triton reads it when it is first imported
-    if not _interpreting():
-        return "Triton was imported before TRITON_INTERPRET=1 was set; set it from the start"
+    if "triton" in sys.modules and not _interpreting():
+        return (
+            "Triton was imported for compiled kernels before; set TRITON_INTERPRET=1 from the start"
+        )
     return None
 
 
 def _interpreting() -> bool:
-    if "triton" in sys.modules:
-        return bool(sys.modules["triton"].knobs.runtime.interpret)
-    return os.environ.get("TRITON_INTERPRET", "0") not in ("", "0")
+    """Whether Triton runs, or would when it is imported, under its interpreter."""
+    library = sys.modules.get("triton.language.standard")
+    if library is not None:
+        # Not its settings: those follow the variable even after Triton has been imported.
+        return type(library.zeros).__name__ == "InterpretedFunction"
+    return os.environ.get("TRITON_INTERPRET", "").lower() in ("1", "true", "yes", "on", "y")
+
+
+def _never(_case: Case) -> None:
+    return None
