@@ -39,7 +39,12 @@ class Row:
     architecture: int | None = None  # 90 for sm_90
 
 
-TABLE: tuple[Row, ...] = ()
+TABLE: tuple[Row, ...] = (
+    Row("linear_scan_forward", "float32", Tile({"BT": 4096}, warps=4, stages=2)),
+    Row("linear_scan_forward", "interpreted", Tile({"BT": 16})),
+    Row("linear_scan_backward", "float32", Tile({"BT": 4096}, warps=8, stages=2)),
+    Row("linear_scan_backward", "interpreted", Tile({"BT": 16})),
+)
 
 _overrides: dict[str, Tile] = {}
 
