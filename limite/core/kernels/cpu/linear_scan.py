@@ -92,7 +92,7 @@ class _LinearScan(torch.autograd.Function):
         return y
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, dy: Tensor) -> tuple[Tensor, Tensor, None, Tensor | None]:
         a, y, carry = ctx.saved_tensors
         da, db, dcarry = linear_scan_backward(a, y, carry, dy, ctx.reverse)
