@@ -1,0 +1,245 @@
+"""Laws of ``attention``."""
+
+from __future__ import annotations
+
+import torch
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from limite.core.kernels.segments import visible
+from limite.plugins.conformance.kernels import attention_sight, measure, run
+from limite.plugins.conformance.kernels.attention_cases import (
+    INPUTS,
+    MILD,
+    Case,
+    build,
+    cases,
+    changed,
+    expected,
+    outcome,
+    require_outcome,
+    require_same_outputs,
+    tile_sizes,
+    tiled,
+)
+from limite.plugins.conformance.kernels.run import Backend, Law, Outcome, examples
+from limite.plugins.conformance.kernels.values import fill
+
+
+def equals_reference(backend: Backend) -> None:
+    """The output, the log-sum-exp and every gradient are those of the float64 reference."""
+    for dtype in backend.dtypes:
+        count = 18 if dtype == torch.float32 else 6
+
+        @given(cases(backend, dtype))
+        @example(build(dtype=dtype, keys=25, window=9, group=2, kv_heads=2, blocks=(8, 16)))
+        @example(build(dtype=dtype, keys=25, queries=9, window=8, blocks=(16, 8), group=3))
+        @example(build(dtype=dtype, keys=25, softcap=0.7, segments=[[0] * 9 + [1] * 16]))
+        @example(build(dtype=dtype, keys=17, flows="lse", scale=1.0, width=32))
+        @example(build(dtype=dtype, keys=9, offset=-200.0, layout="transposed"))
+        @examples(backend, count)
+        def equal(case: Case) -> None:
+            require_outcome(case, outcome(backend, case), expected(case))
+
+        equal()
+
+
+def half_as_good_as_plain(backend: Backend) -> None:
+    """In half precision no worse than twice the plain formula in that dtype, and a rounding."""
+    for dtype in (each for each in backend.dtypes if each.itemsize == 2):
+
+        @given(cases(backend, dtype, regimes=("normal",), offset=0.0, segments=None))
+        @example(build(dtype=dtype, keys=25, group=2, blocks=(8, 16)))
+        @examples(backend, 6)
+        def good(case: Case) -> None:
+            found, exact = outcome(backend, case), expected(case)
+            plain = _plain(case)
+            results = {"out": [each.outputs[0] for each in (found, plain, exact)]}
+            for name in INPUTS:
+                results[name] = [each.gradients[name] for each in (found, plain, exact)]
+            for name, (ours, theirs, right) in results.items():
+                assert ours is not None
+                assert theirs is not None
+                assert right is not None
+                size = right.norm().item()
+                error = (ours.double() - right).norm().item()
+                allowed = 2 * (theirs.double() - right).norm().item()
+                allowed += torch.finfo(ours.dtype).eps * (size + right.numel() ** 0.5 * 1e-2)
+                assert error <= allowed, f"{name}: off by {error:.3g}, allowed {allowed:.3g}"
+
+        good()
+
+
+def _plain(case: Case) -> Outcome:
+    """The formula in the dtype of the inputs."""
+    q, k, v = (case.inputs[name].clone().requires_grad_() for name in INPUTS)
+    seen = visible(
+        q.shape[2],
+        k.shape[2],
+        window=case.arguments["window"],
+        segments=None,
+        device=q.device,
+    )
+    scores = case.arguments["scale"] * (q @ k.repeat_interleave(case.group, 1).mT)
+    softcap = case.arguments["softcap"]
+    if softcap is not None:
+        scores = softcap * torch.tanh(scores / softcap)
+    scores = scores.masked_fill(~seen[:, None], -torch.inf)
+    out = scores.softmax(-1) @ v.repeat_interleave(case.group, 1)
+    lse = scores.float().logsumexp(-1)
+    pairs = [
+        (each, up) for each, up in zip((out, lse), case.upstream, strict=True) if up is not None
+    ]
+    torch.autograd.backward([each for each, _ in pairs], [up for _, up in pairs])
+    leaves = zip(INPUTS, (q, k, v), strict=True)
+    gradients = {
+        name: torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for name, leaf in leaves
+    }
+    return Outcome((out.detach(), lse.detach()), gradients)
+
+
+def grouped_equals_repeated(backend: Backend) -> None:
+    """Heads that share keys and values are as heads with copies, whose gradients add up."""
+
+    @given(cases(backend, kv_heads=2, group=2, regimes=MILD, offset=0.0))
+    @example(build(kv_heads=2, group=3, keys=9))
+    @examples(backend, 3)
+    def same(case: Case) -> None:
+        copies = {name: case.inputs[name].repeat_interleave(case.group, 1) for name in ("k", "v")}
+        repeated = changed(case, **copies)
+        found, other = outcome(backend, case), outcome(backend, repeated)
+        gradients = dict(other.gradients)
+        for name in ("k", "v"):
+            gradients[name] = gradients[name].unflatten(1, (-1, case.group)).sum(2)
+        require_outcome(case, found, Outcome(other.outputs, gradients))
+
+    same()
+
+
+def linear_in_values(backend: Backend) -> None:
+    """Twice one set of values less another gives twice one output less another."""
+
+    @given(cases(backend, regimes=MILD))
+    @examples(backend, 4)
+    def linear(case: Case) -> None:
+        case = changed(case, layout="contiguous")
+        other = fill(case.inputs["v"].shape, "normal", 11, torch.float32)
+        one = outcome(backend, case, gradients=False)
+        two = outcome(backend, changed(case, v=other), gradients=False)
+        both = changed(case, v=2 * case.inputs["v"] - other)
+        assert one.outputs[0] is not None
+        assert two.outputs[0] is not None
+        out = 2 * one.outputs[0] - two.outputs[0]
+        found = outcome(backend, both, gradients=False)
+        require_outcome(both, found, Outcome((out, one.outputs[1]), {}), times=3.0)
+
+    linear()
+
+
+def wide_softcap_is_none(backend: Backend) -> None:
+    """A soft cap far above all scores changes nothing; one far below them makes them all equal."""
+
+    @given(cases(backend, regimes=("normal", "ties"), softcap=None, offset=0.0))
+    @examples(backend, 4)
+    def same(case: Case) -> None:
+        capped = build(**{**case.parameters, "softcap": 1e5})
+        require_outcome(case, outcome(backend, capped), outcome(backend, case), times=2.0)
+        level = build(**{**case.parameters, "softcap": 1e-7})
+        even = changed(level, q=torch.zeros_like(case.inputs["q"]))
+        found = outcome(backend, level, gradients=False)
+        require_outcome(level, found, outcome(backend, even, gradients=False))
+
+    same()
+
+
+def repeats_itself(backend: Backend) -> None:
+    """Two runs give the same bits, forward and backward."""
+
+    @given(cases(backend))
+    @examples(backend, 3)
+    def same(case: Case) -> None:
+        one, two = outcome(backend, case), outcome(backend, case)
+        require_same_outputs(one, two, slice(None))
+        for name in INPUTS:
+            measure.require_same_bits(name, one.gradients[name], two.gradients[name])
+
+    same()
+
+
+def nan_reaches_output(backend: Backend) -> None:
+    """NaN in a query, key or value shows in every output that sees it."""
+
+    @given(
+        cases(backend, regimes=MILD, segments=None, layout="contiguous"),
+        st.sampled_from(INPUTS),
+        st.integers(0, 24),
+    )
+    @example(build(keys=17, window=5), "k", 9)
+    @example(build(keys=17), "q", 16)
+    @examples(backend, 6)
+    def shows(case: Case, name: str, token: int) -> None:
+        token %= case.inputs[name].shape[2]
+        altered = case.inputs[name].clone()
+        altered[:, :, token, 3] = torch.nan
+        found = outcome(backend, changed(case, **{name: altered}), gradients=False)
+        queries, keys = case.inputs["q"].shape[2], case.inputs["k"].shape[2]
+        place = torch.arange(keys - queries, keys)
+        if name == "q":
+            sees = place == token + keys - queries
+        else:
+            window = case.arguments["window"] or keys
+            sees = (place >= token) & (place - token < window)
+        out, lse = found.outputs
+        assert out is not None
+        assert lse is not None
+        assert bool(out[:, :, sees, 3].isnan().all()), f"NaN in {name} is hidden from the output"
+        if name != "v":
+            assert bool(lse[:, :, sees].isnan().all()), f"NaN in {name} is hidden from the lse"
+
+    shows()
+
+
+def empty(backend: Backend) -> None:
+    """No rows, no heads, or no queries: empty outputs, and gradients of 0."""
+    for batch, heads, queries, keys in ((0, 1, 3, 3), (2, 0, 3, 3), (2, 1, 0, 3), (2, 1, 0, 0)):
+        inputs = {
+            "q": torch.zeros(batch, heads, queries, 16),
+            "k": torch.ones(batch, 1, keys, 16),
+            "v": torch.ones(batch, 1, keys, 16),
+        }
+        arguments = {"scale": 1.0, "window": 2, "softcap": None}
+        up = (torch.zeros(batch, heads, queries, 16), torch.zeros(batch, heads, queries))
+        with tiled(backend, tile_sizes(backend)):
+            found = run.run(
+                "attention", backend, inputs, arguments, differentiate=INPUTS, upstream=up
+            )
+        out, lse = found.outputs
+        assert out is not None
+        assert lse is not None
+        assert out.shape == up[0].shape
+        assert lse.shape == up[1].shape
+        for name in INPUTS:
+            assert torch.equal(found.gradients[name], torch.zeros_like(inputs[name])), name
+
+
+LAWS: dict[str, Law] = {
+    law.__name__: law
+    for law in (
+        equals_reference,
+        half_as_good_as_plain,
+        attention_sight.wide_window_is_none,
+        attention_sight.window_one_gives_values,
+        grouped_equals_repeated,
+        attention_sight.causal,
+        attention_sight.blind_outside_window,
+        attention_sight.packed_equals_separate,
+        attention_sight.padding_is_nothing,
+        attention_sight.chunked_prefill,
+        attention_sight.split_keys_merge,
+        linear_in_values,
+        wide_softcap_is_none,
+        repeats_itself,
+        nan_reaches_output,
+        empty,
+    )
+}
