@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from limite.core.kernels.layout import Layout
+from limite.core.kernels.moment import Moment
 
 
 class LayerCache:
@@ -20,16 +21,6 @@ class LayerCache:
     def replace(self, rows: Tensor, source: LayerCache) -> None:
         """Overwrites ``rows`` with the rows of ``source``, one for one."""
         raise NotImplementedError
-
-
-class Moment:
-    """One decoding step: how far each row has come, and what layers share within the step."""
-
-    def __init__(self, lengths: Tensor, longest: int, dtype: torch.dtype) -> None:
-        self.lengths = lengths  # [R] tokens seen before this one
-        self.longest = longest  # the largest of them
-        self.dtype = dtype  # of the activations
-        self.memo: dict[Any, Any] = {}
 
 
 class AttentionMixer(nn.Module):
@@ -83,5 +74,8 @@ class AttentionMixer(nn.Module):
         cache: Any,
         moment: Moment,
     ) -> Tensor:
-        """One token for each row of the cache: ``N`` is the number of rows."""
+        """One token for each row of the cache: ``N`` is the number of rows.
+
+        The lengths of ``moment`` count this token.
+        """
         raise NotImplementedError

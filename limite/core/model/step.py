@@ -14,7 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from limite.core.model.attention import AttentionMixer, LayerCache, Moment
+from limite.core.kernels.moment import Moment
+from limite.core.model.attention import AttentionMixer, LayerCache
 from limite.core.model.block import Block
 from limite.core.model.head_mix import EPSILON
 from limite.core.model.mlp import silu
@@ -184,7 +185,7 @@ class StepWeights:
 def step(decoder: Decoder, weights: StepWeights, tokens: Tensor, cache: Cache) -> Tensor:
     """``Decoder.step`` for float32 and float64."""
     spec = decoder.spec
-    moment = Moment(cache.lengths, cache.longest, decoder.dtype)
+    moment = Moment(cache.lengths + 1, cache.longest + 1)
     turn = decoder.rotary.phase(cache.lengths, spec.heads + spec.kv_heads, decoder.dtype).turn
     values: Tensor | None
     if weights.doubled_values is not None:

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from limite.core.kernels.layout import Layout
-from limite.plugins.attention.keyvalue import bucket, positions_of
+from limite.core.kernels.slots import bucket
+from limite.plugins.attention.keyvalue import positions_of
 
 
 def band(length: int, window: int, device: torch.device) -> Tensor:

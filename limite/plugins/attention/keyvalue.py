@@ -2,36 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import torch
 from torch import Tensor
 
 from limite.core.kernels.layout import Layout
-from limite.core.model.attention import LayerCache, Moment
-
-TILE = 64
-WIDEST_TILE = 1024
-
-
-def tiles(slots: int) -> Iterator[tuple[int, int]]:
-    """Fixed stretches of slots: 64, 64, 128, 256, 512, 1024, 1024, ...; the last may be cut.
-
-    Caches are read tile by tile, so that what a row sums, and in which order, depends on its own
-    length only.
-    """
-    start, stop = 0, TILE
-    while start < slots:
-        yield start, min(stop, slots)
-        start, stop = stop, stop + min(stop, WIDEST_TILE)
-
-
-def bucket(length: int) -> int:
-    """The end of the tile that holds slot ``length - 1``."""
-    stop = TILE
-    while stop < length:
-        stop += min(stop, WIDEST_TILE)
-    return stop
+from limite.core.kernels.moment import Moment
+from limite.core.model.attention import LayerCache
 
 
 class KeyValueCache(LayerCache):
@@ -91,76 +67,29 @@ class KeyValueCache(LayerCache):
         self.keys[rows, :, :, slots] = keys.index_select(0, index)
         self.values[rows, :, slots] = values.index_select(0, index)
 
+    def append_one(self, keys: Tensor, values: Tensor, moment: Moment) -> None:
+        """Stores one token ``[R, kv_heads, D]`` of each row."""
+        rows, kv_heads, width, slots = self.keys.shape
+        memo = ("append", slots, kv_heads)
+        if memo not in moment.memo:
+            slot = (moment.lengths - 1) % slots
+            if kv_heads > 1:
+                slot = slot.repeat_interleave(kv_heads)
+            first = torch.arange(0, len(slot) * slots, slots, device=slot.device)
+            moment.memo[memo] = first + slot, slot[:, None, None].expand(-1, width, 1)
+        place, column = moment.memo[memo]
+        count = rows * kv_heads
+        self.keys.view(count, width, slots).scatter_(2, column, keys.reshape(count, width, 1))
+        self.values.view(-1, width).index_copy_(0, place, values.reshape(count, width))
+
+    def visible(self) -> tuple[Tensor, Tensor]:
+        """All keys and values as attention takes them, ``[R, kv_heads, slots, D]``."""
+        return self.keys.transpose(2, 3), self.values
+
     def positions(self, lengths: Tensor) -> Tensor:
         """The position in each slot after ``lengths [R]`` tokens, below 0 none: ``[R, slots]``."""
         slots = torch.arange(self.slots, device=self.values.device)
         return positions_of(slots, lengths, self.slots)
-
-
-def attend_step(
-    queries: Tensor,
-    keys: Tensor,
-    values: Tensor,
-    cache: KeyValueCache,
-    moment: Moment,
-    scale: float,
-) -> Tensor:
-    """Stores one token of each row, and attends from it over the row's slots.
-
-    ``queries [R, heads, D]``, ``keys`` and ``values [R, kv_heads, D]``.
-    """
-    rows, kv_heads, width, slots = cache.keys.shape
-    count, heads = rows * kv_heads, queries.shape[1]
-    place, column, bias = _places(slots, kv_heads, width, moment)
-    all_keys, all_values = (
-        cache.keys.view(count, width, slots),
-        cache.values.view(count, slots, width),
-    )
-    all_keys.scatter_(2, column, keys.reshape(count, width, 1))
-    all_values.view(-1, width).index_copy_(0, place, values.reshape(count, width))
-    grouped = queries.reshape(count, heads // kv_heads, width)
-    if slots < TILE:  # a ring, always this size
-        scores = torch.add(bias, grouped.bmm(all_keys), alpha=scale)  # [R * K, G, slots]
-        return scores.softmax(-1).bmm(all_values).view(rows, heads, width)
-    live = [stretch for stretch in tiles(slots) if stretch[0] <= moment.longest]
-    parts = [
-        torch.add(bias[..., a:b], grouped.bmm(all_keys[..., a:b]), alpha=scale) for a, b in live
-    ]
-    return _tiled(parts, [all_values[:, a:b] for a, b in live]).view(rows, heads, width)
-
-
-def _tiled(scores: list[Tensor], values: list[Tensor]) -> Tensor:
-    """Tile after tile; one in which a row has nothing adds exact zeros to the row's sums."""
-    peak = scores[0].amax(-1, keepdim=True)
-    for part in scores[1:]:
-        peak = torch.maximum(peak, part.amax(-1, keepdim=True))
-    weights = [part.sub_(peak).exp_() for part in scores]
-    total, out = weights[0].sum(-1, keepdim=True), weights[0].bmm(values[0])
-    for weight, value in zip(weights[1:], values[1:], strict=True):
-        total, out = total + weight.sum(-1, keepdim=True), out + weight.bmm(value)
-    return out / total
-
-
-def _places(slots: int, kv_heads: int, width: int, moment: Moment) -> tuple[Tensor, Tensor, Tensor]:
-    """Where each new value goes ``[R * K]``, each new key ``[R * K, D, 1]``, and what hides empty
-    slots ``[R * K, 1, slots]``."""
-    memo = ("places", slots, kv_heads)
-    if memo not in moment.memo:
-        lengths = moment.lengths
-        if kv_heads > 1:
-            lengths = lengths.repeat_interleave(kv_heads)
-        column = lengths % slots
-        first = torch.arange(0, len(lengths) * slots, slots, device=lengths.device)
-        dark = torch.arange(slots, device=lengths.device) > lengths[:, None]
-        bias = torch.zeros(dark.shape, dtype=moment.dtype, device=lengths.device)
-        bias.masked_fill_(dark, -torch.inf)
-        moment.memo[memo] = (
-            first + column,
-            column[:, None, None].expand(-1, width, 1),
-            bias[:, None],
-        )
-    places: tuple[Tensor, Tensor, Tensor] = moment.memo[memo]
-    return places
 
 
 def positions_of(slots: Tensor, lengths: Tensor, size: int) -> Tensor:

@@ -6,11 +6,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from limite.core.kernels import ops
 from limite.core.kernels.layout import Layout
-from limite.core.model.attention import AttentionMixer, Moment
+from limite.core.kernels.moment import Moment
+from limite.core.kernels.slots import bucket
+from limite.core.model.attention import AttentionMixer
 from limite.core.model.spec import AttentionShape
 from limite.plugins.attention.chunks import band, chunk_groups
-from limite.plugins.attention.keyvalue import KeyValueCache, attend_step, bucket
+from limite.plugins.attention.keyvalue import KeyValueCache
 from limite.plugins.attention.short import attend_short, short_bias
 from limite.plugins.attention.stretches import Stretches, attend_stretches, cut
 
@@ -162,4 +165,13 @@ class WindowMixer(AttentionMixer):
         cache: KeyValueCache,
         moment: Moment,
     ) -> Tensor:
-        return attend_step(queries, keys, values, cache, moment, self.scale)
+        cache.append_one(keys, values, moment)
+        out, _ = ops.attention_decode(
+            queries[:, :, None],
+            *cache.visible(),
+            moment,
+            scale=self.scale,
+            window=self.window,
+            need_lse=False,
+        )
+        return out[:, :, 0]

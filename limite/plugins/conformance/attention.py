@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from limite.core.kernels.layout import Layout
+from limite.core.kernels.moment import Moment
 from limite.core.kinds import Attention
-from limite.core.model.attention import AttentionMixer, Moment
+from limite.core.model.attention import AttentionMixer
 from limite.core.model.spec import AttentionShape
 from limite.plugins.conformance.strategies import drawn
 
@@ -187,7 +188,7 @@ class _Decoding:
 
     @torch.no_grad()
     def step(self, rows: Sequence[Streams]) -> list[Tensor]:
-        moment = Moment(torch.tensor(self.seen), max(self.seen), torch.float64)
+        moment = Moment.of(torch.tensor(self.seen) + 1)
         out = self.mixer.step(*_together(rows), self.cache, moment)
         self.seen = [seen + 1 for seen in self.seen]
         return list(out.split(1))

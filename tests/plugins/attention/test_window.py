@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from limite.core.kernels.layout import Layout
+from limite.core.kernels.slots import bucket, tiles
 from limite.core.model.spec import AttentionShape
 from limite.plugins.attention import window as window_module
 from limite.plugins.attention.everywhere import Global
-from limite.plugins.attention.keyvalue import bucket, tiles
 from limite.plugins.attention.local import Local
 from limite.plugins.attention.local_global import LocalGlobal
 
