@@ -195,6 +195,17 @@ def head_mix(outputs: Tensor, values: Tensor, alpha: Tensor | None, gates: Tenso
     refuse("head_mix", faults())
 
 
+def _within(index: Tensor, vocabulary: int) -> bool:
+    """Whether every id is one of the vocabulary, or -1; not asked where it would have to wait.
+
+    On a GPU the answer would stop the queue; there such an id's log-probability is NaN.
+    """
+    if index.device.type != "cpu" or not index.numel() or torch.compiler.is_compiling():
+        return True
+    smallest, largest = index.aminmax()
+    return bool(smallest >= -1) and bool(largest < vocabulary)
+
+
 def indexed_logprob(
     hidden: Tensor,
     weight: Tensor,
@@ -214,6 +225,7 @@ def indexed_logprob(
         and (cap is None or (len(cap) == 3 and cap[0] > 0 and cap[2] > 0))
         and 0 < temperature < math.inf
         and round_logits in (None, "bfloat16", "float16")
+        and _within(index, weight.shape[0])
     ):
         return
 
@@ -226,6 +238,10 @@ def indexed_logprob(
             yield "weight", "at least one row", shape_of(weight)
         if index.dtype != torch.int64:
             yield "index", "int64", str(index.dtype)
+        elif weight.dim() == 2 and weight.shape[0] and not _within(index, weight.shape[0]):
+            smallest, largest = (int(end) for end in index.aminmax())
+            expected = f"-1 or ids below {weight.shape[0]}, the rows of weight"
+            yield "index", expected, f"{smallest} to {largest}"
         if index.device != hidden.device:
             yield "index", f"the device of hidden, {hidden.device}", str(index.device)
         yield from alike(hidden=hidden, weight=weight)

@@ -242,7 +242,8 @@ def indexed_logprob(
     and gradient 0). Returns ``logp [N, K]``, ``entropy [N]`` (None where not needed) and
     ``lse [N]``, all differentiable, float32 (float64 for float64). ``z = cap(hidden weightᵀ) /
     temperature`` in float32 from the product on; ``round_logits`` rounds the product first, for
-    checkpoints whose head is defined so. ``[N, V]`` is never stored.
+    checkpoints whose head is defined so. ``[N, V]`` is never stored. An id that is no row of the
+    weight is refused; on a GPU, which is not waited for, its log-probability is NaN.
     """
     checks.indexed_logprob(hidden, weight, index, cap, temperature, round_logits)
     result: tuple[Tensor, Tensor | None, Tensor] = select("indexed_logprob", hidden)(
