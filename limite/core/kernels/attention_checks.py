@@ -2,68 +2,133 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 import torch
 from torch import Tensor
 
-from limite.core.kernels.checks import Fault, alike, groups, refuse, same, shape_of, shaped
+from limite.core.kernels.checks import (
+    Fault,
+    alike,
+    groups,
+    positive,
+    refuse,
+    same,
+    shape_of,
+    shaped,
+)
 from limite.core.kernels.layout import Layout
 from limite.core.kernels.moment import Moment
 from limite.core.kernels.segments import Segments
 
+FORMS = ("trilinear", "determinant")
+WHOLE = (torch.int32, torch.int64)
 
-def _windows(**windows: int | None) -> Iterator[Fault]:
+
+def _is_window(window: object) -> bool:
+    return window is None or (isinstance(window, int) and window >= 1)
+
+
+def _windows(**windows: object) -> Iterator[Fault]:
     for name, window in windows.items():
-        if window is not None and (not isinstance(window, int) or window < 1):
+        if not _is_window(window):
             yield name, "None or a whole number of keys from 1", repr(window)
 
 
-def _segments(segments: Segments | None, batch: int, tokens: int, queries: int) -> Iterator[Fault]:
-    if isinstance(segments, Layout):
-        if batch != 1:
-            yield "segments", "a tensor, as there is more than one batch row", "a Layout"
-        if segments.tokens != tokens:
-            yield "segments", f"a Layout of {tokens} tokens", f"one of {segments.tokens}"
-        if queries != tokens:
-            yield "q", f"the {tokens} tokens of the Layout", f"{queries} tokens"
-    elif segments is not None:
-        yield from shaped("segments", segments, batch, tokens, words=", those of the keys")
-        if segments.dtype not in (torch.int32, torch.int64):
-            yield "segments", "int32 or int64", str(segments.dtype)
+def _softcap(softcap: object) -> Iterator[Fault]:
+    if softcap is not None and not positive(softcap):
+        yield "softcap", "None or a number above 0", repr(softcap)
+
+
+def _numbers(name: str, numbers: object, q: Tensor) -> Iterator[Fault]:
+    """Faults of whole numbers beside ``q``, their shape aside."""
+    if not isinstance(numbers, Tensor):
+        yield name, "a tensor", type(numbers).__name__
+        return
+    if numbers.dtype not in WHOLE:
+        yield name, "int32 or int64", str(numbers.dtype)
+    if numbers.device != q.device:
+        yield name, f"the device of q, {q.device}", str(numbers.device)
+
+
+def _segments(segments: Segments | None, q: Tensor, k: Tensor) -> Iterator[Fault]:
+    """Of ``q`` and keys ``[B, heads, T, D]``."""
+    if segments is None:
+        return
+    batch, tokens, queries = k.shape[0], k.shape[2], q.shape[2]
+    if not isinstance(segments, Layout):
+        yield from _numbers("segments", segments, q)
+        if isinstance(segments, Tensor):
+            yield from shaped("segments", segments, batch, tokens, words=", those of the keys")
+        return
+    if batch != 1:
+        yield "segments", f"a tensor, as there are {batch} batch rows", "a Layout"
+    if segments.tokens != tokens:
+        yield "segments", f"a Layout of {tokens} tokens", f"one of {segments.tokens}"
+    if queries != tokens:
+        yield "q", f"the {tokens} tokens of the Layout", f"{queries} tokens"
+    if segments.device != q.device:
+        yield "segments", f"the device of q, {q.device}", str(segments.device)
+
+
+def _counts(lengths: Tensor | Moment, q: Tensor) -> bool:
+    """The quick question about lengths ``[B]``."""
+    tensor = lengths.lengths if isinstance(lengths, Moment) else lengths
+    return (
+        isinstance(tensor, Tensor)
+        and tensor.shape == q.shape[:1]
+        and tensor.dtype in WHOLE
+        and tensor.device == q.device
+    )
+
+
+def _lengths(lengths: Tensor | Moment, q: Tensor) -> Iterator[Fault]:
+    tensor = lengths.lengths if isinstance(lengths, Moment) else lengths
+    yield from _numbers("lengths", tensor, q)
+    if isinstance(tensor, Tensor):
+        batch = q.shape[0] if q.dim() == 4 else None
+        yield from shaped("lengths", tensor, batch, words=", one for each row of q")
 
 
 def _fits(q: Tensor, keys: tuple[Tensor, ...]) -> bool:
     """The quick question about queries and keys ``[B, heads, T, D]``."""
-    k = keys[0]
+    ours, theirs = q.shape, keys[0].shape
+    if len(ours) != 4 or len(theirs) != 4:
+        return False
+    for key in keys[1:]:
+        if key.shape != theirs:
+            return False
+    batch, heads, queries, width = ours
+    rows, kv_heads, tokens, key_width = theirs
     return (
-        q.dim() == k.dim() == 4
-        and all(each.shape == k.shape for each in keys[1:])
-        and q.shape[0] == k.shape[0]
-        and q.shape[3] == k.shape[3]
-        and q.shape[2] <= k.shape[2]
-        and k.shape[1] > 0
-        and q.shape[1] % k.shape[1] == 0
+        batch == rows
+        and width == key_width
+        and queries <= tokens
+        and kv_heads > 0
+        and heads % kv_heads == 0
         and same(q, *keys)
     )
 
 
 def _misfits(q: Tensor, keys: dict[str, Tensor]) -> Iterator[Fault]:
+    (name, k), *others = keys.items()
     if q.dim() != 4:
         yield "q", "[B, H, T, D]", shape_of(q)
-        return
-    (name, k), *others = keys.items()
     if k.dim() != 4:
         yield name, "[B, K, T, D]", shape_of(k)
-        return
-    yield from shaped(name, k, q.shape[0], None, None, q.shape[3], words=", as q")
-    if k.shape[2] < q.shape[2]:
-        yield name, f"at least the {q.shape[2]} tokens of q", str(k.shape[2])
-    yield from groups(name, q.shape[1], k.shape[1])
+    elif q.dim() == 4:
+        yield from shaped(name, k, q.shape[0], None, None, q.shape[3], words=", as q")
+        if k.shape[2] < q.shape[2]:
+            yield name, f"at least the {q.shape[2]} tokens of q", str(k.shape[2])
+        yield from groups(name, q.shape[1], k.shape[1])
     for other, tensor in others:
         yield from shaped(other, tensor, *k.shape, words=f", the shape of {name}")
     yield from alike(q=q, **keys)
+
+
+def _one_query(q: Tensor) -> Iterator[Fault]:
+    if q.dim() == 4 and q.shape[2] != 1:
+        yield "q", "one token for each row", f"{q.shape[2]} tokens"
 
 
 def attention(
@@ -76,28 +141,20 @@ def attention(
 ) -> None:
     if (
         _fits(q, (k, v))
-        and (window is None or window >= 1)
-        and (softcap is None or softcap > 0)
-        and (segments is None or not any(_segments(segments, k.shape[0], k.shape[2], q.shape[2])))
+        and _is_window(window)
+        and (softcap is None or positive(softcap))
+        and (segments is None or not any(_segments(segments, q, k)))
     ):
         return
 
     def faults() -> Iterator[Fault]:
         yield from _misfits(q, {"k": k, "v": v})
         yield from _windows(window=window)
-        if softcap is not None and not 0 < softcap < math.inf:
-            yield "softcap", "None or a number above 0", repr(softcap)
+        yield from _softcap(softcap)
         if k.dim() == 4 and q.dim() == 4:
-            yield from _segments(segments, k.shape[0], k.shape[2], q.shape[2])
+            yield from _segments(segments, q, k)
 
     refuse("attention", faults())
-
-
-def _lengths(lengths: Tensor | Moment, batch: int) -> Iterator[Fault]:
-    tensor = lengths.lengths if isinstance(lengths, Moment) else lengths
-    yield from shaped("lengths", tensor, batch, words=", one for each row of q")
-    if tensor.dtype not in (torch.int32, torch.int64):
-        yield "lengths", "int32 or int64", str(tensor.dtype)
 
 
 def attention_decode(
@@ -111,20 +168,18 @@ def attention_decode(
     if (
         _fits(q, (k_cache, v_cache))
         and q.shape[2] == 1
-        and (window is None or window >= 1)
-        and (softcap is None or softcap > 0)
-        and not any(_lengths(lengths, q.shape[0]))
+        and _is_window(window)
+        and (softcap is None or positive(softcap))
+        and _counts(lengths, q)
     ):
         return
 
     def faults() -> Iterator[Fault]:
         yield from _misfits(q, {"k_cache": k_cache, "v_cache": v_cache})
-        if q.dim() == 4 and q.shape[2] != 1:
-            yield "q", "one token for each row", f"{q.shape[2]} tokens"
+        yield from _one_query(q)
         yield from _windows(window=window)
-        if softcap is not None and not 0 < softcap < math.inf:
-            yield "softcap", "None or a number above 0", repr(softcap)
-        yield from _lengths(lengths, q.shape[0])
+        yield from _softcap(softcap)
+        yield from _lengths(lengths, q)
 
     refuse("attention_decode", faults())
 
@@ -142,20 +197,20 @@ def simplicial_attention(
 ) -> None:
     if (
         _fits(q, (k1, k2, v1, v2))
-        and (window1 is None or window1 >= 1)
-        and (window2 is None or window2 >= 1)
-        and form in ("trilinear", "determinant")
-        and (segments is None or not any(_segments(segments, k1.shape[0], k1.shape[2], q.shape[2])))
+        and _is_window(window1)
+        and _is_window(window2)
+        and form in FORMS
+        and (segments is None or not any(_segments(segments, q, k1)))
     ):
         return
 
     def faults() -> Iterator[Fault]:
         yield from _misfits(q, {"k1": k1, "k2": k2, "v1": v1, "v2": v2})
         yield from _windows(window1=window1, window2=window2)
-        if form not in ("trilinear", "determinant"):
+        if form not in FORMS:
             yield "form", "'trilinear' or 'determinant'", repr(form)
         if k1.dim() == 4 and q.dim() == 4:
-            yield from _segments(segments, k1.shape[0], k1.shape[2], q.shape[2])
+            yield from _segments(segments, q, k1)
 
     refuse("simplicial_attention", faults())
 
@@ -175,20 +230,19 @@ def simplicial_attention_decode(
         and _fits(q, (k2, v2))
         and q.shape[2] == 1
         and k1.shape[1] == k2.shape[1]
-        and (window1 is None or window1 >= 1)
-        and (window2 is None or window2 >= 1)
-        and not any(_lengths(lengths, q.shape[0]))
+        and _is_window(window1)
+        and _is_window(window2)
+        and _counts(lengths, q)
     ):
         return
 
     def faults() -> Iterator[Fault]:
         yield from _misfits(q, {"k1_cache": k1, "v1_cache": v1})
         yield from _misfits(q, {"k2_cache": k2, "v2_cache": v2})
-        if q.dim() == 4 and q.shape[2] != 1:
-            yield "q", "one token for each row", f"{q.shape[2]} tokens"
+        yield from _one_query(q)
         if k1.dim() == k2.dim() == 4 and k1.shape[1] != k2.shape[1]:
             yield "k2_cache", f"the {k1.shape[1]} heads of k1_cache", str(k2.shape[1])
         yield from _windows(window1=window1, window2=window2)
-        yield from _lengths(lengths, q.shape[0])
+        yield from _lengths(lengths, q)
 
     refuse("simplicial_attention_decode", faults())

@@ -22,7 +22,7 @@ def refuse(op: str, faults: Iterator[Fault]) -> NoReturn:
     """Raises ``ValueError`` with all faults of a call."""
     lines = [f"{name}: expected {expected}, got {got}" for name, expected, got in faults]
     assert lines, f"{op} refused a call without a fault"
-    raise ValueError(f"{op}: " + "; ".join(lines))
+    raise ValueError(f"{op}: " + "; ".join(dict.fromkeys(lines)))
 
 
 def shape_of(tensor: Tensor) -> str:
@@ -32,9 +32,34 @@ def shape_of(tensor: Tensor) -> str:
 def same(first: Tensor, *others: Tensor) -> bool:
     """Whether devices and dtypes agree, and are fit for it."""
     dtype, device = first.dtype, first.device
-    return dtype.is_floating_point and all(
-        each.dtype == dtype and each.device == device for each in others
-    )
+    for each in others:
+        if each.dtype != dtype or each.device != device:
+            return False
+    return dtype.is_floating_point
+
+
+def positive(number: object) -> bool:
+    """Whether it is a finite number above 0."""
+    return isinstance(number, (int, float)) and 0 < number < math.inf
+
+
+def beside(name: str, first: Tensor, **others: Tensor | None) -> Iterator[Fault]:
+    """Faults of floating tensors of any dtype that are not on the device of the first."""
+    for other, tensor in others.items():
+        if tensor is None:
+            continue
+        if tensor.device != first.device:
+            yield other, f"the device of {name}, {first.device}", str(tensor.device)
+        if not tensor.dtype.is_floating_point:
+            yield other, "a floating dtype", str(tensor.dtype)
+
+
+def _beside(first: Tensor, *others: Tensor | None) -> bool:
+    device = first.device
+    for each in others:
+        if each is not None and (each.device != device or not each.dtype.is_floating_point):
+            return False
+    return True
 
 
 def alike(**tensors: Tensor | None) -> Iterator[Fault]:
@@ -76,7 +101,7 @@ def rms_norm(x: Tensor, weight: Tensor | None) -> None:
     if x.dim() >= 1 and x.dtype.is_floating_point:
         if weight is None:
             return
-        if weight.shape == x.shape[-1:] and weight.device == x.device:
+        if weight.shape == x.shape[-1:] and _beside(x, weight):
             return
 
     def faults() -> Iterator[Fault]:
@@ -85,8 +110,7 @@ def rms_norm(x: Tensor, weight: Tensor | None) -> None:
             return
         yield from alike(x=x)
         yield from shaped("weight", weight, x.shape[-1], words=", the width of x")
-        if weight is not None and weight.device != x.device:
-            yield "weight", f"the device of x, {x.device}", str(weight.device)
+        yield from beside("x", x, weight=weight)
 
     refuse("rms_norm", faults())
 
@@ -94,11 +118,15 @@ def rms_norm(x: Tensor, weight: Tensor | None) -> None:
 def add_rms_norm(
     a: Tensor, b: Tensor, keep: Tensor | None, add: Tensor | None, weight: Tensor | None
 ) -> None:
-    fine = a.dim() >= 1 and a.shape == b.shape and same(a, b)
-    for scalar in (keep, add):
-        fine = fine and (scalar is None or (scalar.numel() == 1 and scalar.device == a.device))
-    fine = fine and (weight is None or weight.shape == a.shape[-1:])
-    if fine:
+    if (
+        a.dim() >= 1
+        and a.shape == b.shape
+        and same(a, b)
+        and (keep is None or keep.numel() == 1)
+        and (add is None or add.numel() == 1)
+        and (weight is None or weight.shape == a.shape[-1:])
+        and _beside(a, keep, add, weight)
+    ):
         return
 
     def faults() -> Iterator[Fault]:
@@ -110,9 +138,8 @@ def add_rms_norm(
         for name, scalar in (("keep", keep), ("add", add)):
             if scalar is not None and scalar.numel() != 1:
                 yield name, "one number", shape_of(scalar)
-            if scalar is not None and scalar.device != a.device:
-                yield name, f"the device of a, {a.device}", str(scalar.device)
         yield from shaped("weight", weight, a.shape[-1], words=", the width of a")
+        yield from beside("a", a, keep=keep, add=add, weight=weight)
 
     refuse("add_rms_norm", faults())
 
@@ -126,7 +153,7 @@ def qk_norm_rope(qk: Tensor, rotation: Rotation | None) -> None:
             cos.shape == sin.shape
             and cos.shape[:-1] == qk.shape[:-2]
             and 2 * cos.shape[-1] <= qk.shape[-1]
-            and cos.device == qk.device == sin.device
+            and _beside(qk, cos, sin)
         ):
             return
 
@@ -142,8 +169,7 @@ def qk_norm_rope(qk: Tensor, rotation: Rotation | None) -> None:
             if table.shape[:-1] != qk.shape[:-2] or 2 * table.shape[-1] > qk.shape[-1]:
                 most = qk.shape[-1] // 2
                 yield name, f"[{leading}, at most {most} pairs]", shape_of(table)
-            if table.device != qk.device:
-                yield name, f"the device of qk, {qk.device}", str(table.device)
+            yield from beside("qk", qk, **{name: table})
         if rotation.cos.shape != rotation.sin.shape:
             yield (
                 "rotation.sin",
@@ -178,6 +204,7 @@ def head_mix(outputs: Tensor, values: Tensor, alpha: Tensor | None, gates: Tenso
         and (alpha is None or alpha.shape == (shape[-2],))
         and (gates is None or gates.shape == shape[:-1])
         and same(outputs, values)
+        and _beside(outputs, alpha, gates)
     ):
         return
 
@@ -191,6 +218,7 @@ def head_mix(outputs: Tensor, values: Tensor, alpha: Tensor | None, gates: Tenso
         yield from shaped("alpha", alpha, shape[-2], words=", one for each head")
         yield from shaped("gates", gates, *shape[:-1], words=", one for each head")
         yield from alike(outputs=outputs, values=values)
+        yield from beside("outputs", outputs, alpha=alpha, gates=gates)
 
     refuse("head_mix", faults())
 
@@ -204,6 +232,17 @@ def _within(index: Tensor, vocabulary: int) -> bool:
         return True
     smallest, largest = index.aminmax()
     return bool(smallest >= -1) and bool(largest < vocabulary)
+
+
+def _is_cap(cap: object) -> bool:
+    return (
+        isinstance(cap, tuple)
+        and len(cap) == 3
+        and positive(cap[0])
+        and isinstance(cap[1], (int, float))
+        and math.isfinite(cap[1])
+        and positive(cap[2])
+    )
 
 
 def indexed_logprob(
@@ -222,8 +261,8 @@ def indexed_logprob(
         and index.dtype == torch.int64
         and index.device == hidden.device
         and same(hidden, weight)
-        and (cap is None or (len(cap) == 3 and cap[0] > 0 and cap[2] > 0))
-        and 0 < temperature < math.inf
+        and (cap is None or _is_cap(cap))
+        and positive(temperature)
         and round_logits in (None, "bfloat16", "float16")
         and _within(index, weight.shape[0])
     ):
@@ -231,9 +270,9 @@ def indexed_logprob(
 
     def faults() -> Iterator[Fault]:
         yield from shaped("hidden", hidden, None, None)
-        if hidden.dim() == 2:
-            yield from shaped("weight", weight, None, hidden.shape[1], words=", as wide as hidden")
-            yield from shaped("index", index, hidden.shape[0], None, words=", a row for each token")
+        tokens, width = hidden.shape if hidden.dim() == 2 else (None, None)
+        yield from shaped("weight", weight, None, width, words=", as wide as hidden")
+        yield from shaped("index", index, tokens, None, words=", a row for each token")
         if weight.dim() == 2 and not weight.shape[0]:
             yield "weight", "at least one row", shape_of(weight)
         if index.dtype != torch.int64:
@@ -245,9 +284,9 @@ def indexed_logprob(
         if index.device != hidden.device:
             yield "index", f"the device of hidden, {hidden.device}", str(index.device)
         yield from alike(hidden=hidden, weight=weight)
-        if cap is not None and not (len(cap) == 3 and cap[0] > 0 and cap[2] > 0):
+        if cap is not None and not _is_cap(cap):
             yield "cap", "(bound above 0, shift, spread above 0)", repr(cap)
-        if not 0 < temperature < math.inf:
+        if not positive(temperature):
             yield "temperature", "a number above 0", repr(temperature)
         if round_logits not in (None, "bfloat16", "float16"):
             yield "round_logits", "None, 'bfloat16' or 'float16'", repr(round_logits)
@@ -271,8 +310,8 @@ def linear_scan(a: Tensor, b: Tensor, carry: Tensor | None) -> None:
         yield from shaped("b", b, *a.shape, words=", the shape of a")
         if a.dtype not in full:
             yield "a", "float32 or float64", str(a.dtype)
-        if a.dim() == 2:
-            yield from shaped("carry", carry, a.shape[0], words=", one for each row")
+        rows = a.shape[0] if a.dim() == 2 else None
+        yield from shaped("carry", carry, rows, words=", one for each row")
         yield from alike(a=a, b=b, carry=carry)
 
     refuse("linear_scan", faults())

@@ -159,7 +159,12 @@ def use(names: str) -> Iterator[None]:
 def select(
     op: str, tensor: Tensor, width: int | None = None, option: str | None = None
 ) -> Callable[..., Any]:
-    """The function that runs ``op`` for tensors like ``tensor``."""
+    """The function that runs ``op`` for tensors like ``tensor``.
+
+    Where that is empty it is always the reference: nobody else needs to think of such cases.
+    """
+    if not tensor.numel():
+        return _built_in(op, "reference").load()
     asked = _forced.get()
     if asked is None:
         asked = _environment.get(_variable)
