@@ -1,0 +1,1 @@
+"""What limite's kernels cost, measured beside what else could do the same work."""
