@@ -1,0 +1,58 @@
+"""SwiGLU in few passes of plain torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from limite.core.kernels.reference.rms_norm import cast, widened
+
+
+def silu(values: Tensor) -> Tensor:
+    """``x / (1 + e^-x)``.
+
+    Spelt out because the operator of that name, on a CPU, gives an element other last bits when it
+    lies in the remainder of a vector: a row would then depend on how many rows there are.
+    """
+    return values.neg().exp_().add_(1.0).reciprocal_().mul_(values)
+
+
+def swiglu_forward(gate: Tensor, up: Tensor) -> tuple[Tensor, Tensor]:
+    """The result, and ``silu(gate)``, wide: held for the backward pass, which it makes faster."""
+    held = F.silu(widened(gate))
+    return (held * up).to(gate.dtype), held
+
+
+def swiglu_backward(
+    gradient: Tensor, gate: Tensor, up: Tensor, held: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Gradients of ``gate`` and ``up``."""
+    g = widened(gradient)
+    d_gate = g * up
+    torch.ops.aten.silu_backward(d_gate, widened(gate), grad_input=d_gate)
+    return d_gate.to(gate.dtype), (held * g).to(up.dtype)
+
+
+class _SwiGLU(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, gate: Tensor, up: Tensor) -> Tensor:
+        result, held = swiglu_forward(gate, up)
+        ctx.save_for_backward(gate, up, held)
+        return result
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        return swiglu_backward(gradient, *ctx.saved_tensors)
+
+
+def swiglu(gate: Tensor, up: Tensor) -> Tensor:
+    """``silu(gate) * up``, rounded once."""
+    if torch.is_grad_enabled():  # learning minds speed more than a row's last bit
+        result: Tensor = _SwiGLU.apply(gate, up)  # type: ignore[no-untyped-call]
+        return result
+    return cast(silu(widened(gate)).mul_(up), gate.dtype)
