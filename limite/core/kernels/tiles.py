@@ -46,6 +46,26 @@ TABLE: tuple[Row, ...] = (
     Row("linear_scan_backward", "interpreted", Tile({"BT": 16})),
 )
 
+
+@attrs.frozen
+class Spill:
+    """What a compiled kernel may spill: bytes of stack of a thread, and LDL and STL instructions.
+
+    ``width``: the one it was compiled for, None for Limite's own shapes.
+    """
+
+    kernel: str
+    dtype: str  # "bf16", "fp16", "fp32"
+    architecture: int
+    width: int | None = None
+    stack: int = 0
+    loads: int = 0
+    stores: int = 0
+
+
+SPILLS: tuple[Spill, ...] = ()
+"""Every spill there is, as Triton 3.9 compiles the table. What is not listed may not spill."""
+
 _overrides: dict[str, Tile] = {}
 
 

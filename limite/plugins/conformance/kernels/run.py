@@ -52,6 +52,7 @@ def examples(backend: Backend, count: int = 20) -> settings:
         deadline=None,
         derandomize=True,
         database=None,
+        report_multiple_bugs=False,
         phases=(Phase.explicit, Phase.generate),
         suppress_health_check=list(HealthCheck),
     )
