@@ -21,8 +21,8 @@ DTYPES: Mapping[str, Kind] = {"bf16": "half", "fp16": "half", "fp32": "float32"}
 SHARED_KIB: Mapping[int, int] = {80: 163, 86: 99, 89: 99, 90: 227, 100: 227, 120: 99}
 """Shared memory that a program may have, by architecture."""
 
-HEAD_WIDTH = 128
-"""Of Limite; the width of what is compiled where the table knows several."""
+LIMITE_WIDTHS = (128, 1280)
+"""Of Limite's heads and rows: what is compiled where the table knows several."""
 
 
 @attrs.frozen(kw_only=True)
@@ -117,11 +117,13 @@ def specimens(module: str, dtype: str, width: int | None, architecture: int) -> 
 
 
 def usual_width(kernel: str, kind: Kind) -> int:
-    """The width of a kernel's tile in Limite's own shapes: of a head, or of its widest rows."""
-    widths = {row.width or 0 for row in rows(kernel, kind)}
-    return (
-        HEAD_WIDTH if HEAD_WIDTH in widths else max({HEAD_WIDTH} | {w for w in widths if w > 256})
-    )
+    """The width of a kernel's tile in Limite's own shapes."""
+    widths = {row.width for row in rows(kernel, kind)}
+    for width in LIMITE_WIDTHS:
+        if width in widths:
+            return width
+    known = [width for width in widths if width is not None]
+    return LIMITE_WIDTHS[0] if None in widths or not known else max(known)
 
 
 def rows(kernel: str, kind: Kind) -> list[Row]:
