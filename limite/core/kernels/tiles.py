@@ -40,6 +40,15 @@ class Row:
 
 
 TABLE: tuple[Row, ...] = (
+    Row("attention_forward", "half", Tile({"BM": 128, "BN": 64}, warps=8, stages=3)),
+    Row("attention_forward", "float32", Tile({"BM": 64, "BN": 32}, warps=8, stages=2)),
+    Row("attention_forward", "interpreted", Tile({"BM": 16, "BN": 16})),
+    Row("attention_backward_dq", "half", Tile({"BM": 64, "BN": 64}, warps=4, stages=2)),
+    Row("attention_backward_dq", "float32", Tile({"BM": 32, "BN": 32}, warps=8, stages=2)),
+    Row("attention_backward_dq", "interpreted", Tile({"BM": 16, "BN": 16})),
+    Row("attention_backward_dkv", "half", Tile({"BM": 64, "BN": 64}, warps=8, stages=2)),
+    Row("attention_backward_dkv", "float32", Tile({"BM": 32, "BN": 32}, warps=8, stages=2)),
+    Row("attention_backward_dkv", "interpreted", Tile({"BM": 16, "BN": 16})),
     Row("linear_scan_forward", "float32", Tile({"BT": 4096}, warps=4, stages=2)),
     Row("linear_scan_forward", "interpreted", Tile({"BT": 16})),
     Row("linear_scan_backward", "float32", Tile({"BT": 4096}, warps=8, stages=2)),
