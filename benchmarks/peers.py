@@ -61,6 +61,10 @@ def _cpu(problem: Problem, tensors: Mapping[str, Tensor]) -> Outputs:
 
 @cache
 def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
+    import torch._functorch.config as config
+
+    # A backward timed alone runs many times on one graph, and must leave it as it is.
+    config.donated_buffer = False
     return torch.compile(function, dynamic=False)
 
 
