@@ -12,7 +12,6 @@ import attrs
 
 from limite.core.errors import LimiteError, did_you_mean
 from limite.core.hookspecs import Registration
-from limite.core.kernels.dispatch import MODULES
 from limite.core.kinds import KINDS
 from limite.core.sources import first_doc_line, missing_target
 
@@ -113,11 +112,6 @@ def unfit(kind: str, component: Any) -> str | None:
         if field.init and not field.kw_only:
             return f"{name}.{field.name} can be given by position (@attrs.frozen(kw_only=True))"
     protocol = KINDS[kind]
-    if kind == "kernel":
-        op = getattr(component, "op", None)
-        if not isinstance(op, str) or op not in MODULES:
-            near = did_you_mean(str(op), MODULES) or f"; there are {', '.join(MODULES)}"
-            return f"{name}.op must name an operation, got {op!r}{near}"
     for member, wanted in vars(protocol).items():
         if not inspect.isfunction(wanted) or (member.startswith("_") and member != "__call__"):
             continue
@@ -126,11 +120,9 @@ def unfit(kind: str, component: Any) -> str | None:
         if owner is None:
             return f"{name} has no {member}{_arguments(wanted)}, which every {kind} needs"
         given = vars(owner)[member]
-        parameters = inspect.signature(wanted).parameters
-        anything = any(each.kind is each.VAR_POSITIONAL for each in parameters.values())
-        if inspect.isfunction(given) and not anything:
+        if inspect.isfunction(given):
             try:
-                inspect.signature(given).bind(*parameters)
+                inspect.signature(given).bind(*inspect.signature(wanted).parameters)
             except TypeError as error:
                 return f"{name}.{member} must take {_arguments(wanted)}: {error}"
     return None

@@ -59,7 +59,9 @@ def simplicial_attention(
     inputs = (q, k1, k2, v1, v2)
     arguments = (scale, window1, window2, rows)
     if torch.is_grad_enabled() and any(each.requires_grad for each in inputs):
-        result: tuple[Tensor, Tensor | None] = _Simplicial.apply(*inputs, *arguments, need_lse)
+        result: tuple[Tensor, Tensor | None] = _Simplicial.apply(  # type: ignore[no-untyped-call]
+            *inputs, *arguments, need_lse
+        )
         return result
     return simplicial_attention_forward(*inputs, *arguments, need_lse)
 
@@ -76,7 +78,8 @@ class _Simplicial(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, d_out: Tensor | None, d_lse: Tensor | None) -> tuple[Any, ...]:
-        found = simplicial_attention_backward(*ctx.saved_tensors, d_out, d_lse, *ctx.arguments)
+        q, k1, k2, v1, v2, out = ctx.saved_tensors
+        found = simplicial_attention_backward(q, k1, k2, v1, v2, out, d_out, d_lse, *ctx.arguments)
         return (*found, None, None, None, None, None)
 
 
@@ -186,11 +189,11 @@ def _problem(
     def windows(stream: Tensor) -> Tensor:  # [M, blocks, Q, short, D]
         filled = pad(stream.to(wide).flatten(0, 1), (0, 0, plan.before_short, plan.after))
         seen = filled.unfold(1, short, 1)  # [M, blocks Q, D, short]
-        return seen.unflatten(1, (plan.blocks, plan.block)).transpose(3, 4)
+        return torch.unflatten(seen, 1, (plan.blocks, plan.block)).transpose(3, 4)
 
     def blocks(stream: Tensor) -> Tensor:  # [M, blocks of keys, Q, D]
         filled = pad(stream.to(wide).flatten(0, 1), (0, 0, plan.before_long, plan.after))
-        return filled.unflatten(1, (-1, plan.block))
+        return torch.unflatten(filled, 1, (-1, plan.block))
 
     at = plan.first + torch.arange(plan.blocks * plan.block, device=q.device)
     starts = pad(starts[:, plan.first :], (0, plan.after)).unflatten(1, (-1, plan.block, 1))
@@ -219,13 +222,13 @@ def _for_heads(mask: Tensor, kv_heads: int) -> Tensor:
 def _in_blocks(x: Tensor, plan: Plan, kv_heads: int) -> Tensor:
     """``[B, H, Tq, D]`` as ``[M, blocks, Q, G, D]``."""
     x = x.unflatten(1, (kv_heads, -1)).flatten(0, 1).transpose(1, 2)  # [M, Tq, G, D]
-    return pad(x, (0, 0, 0, 0, 0, plan.after)).unflatten(1, (-1, plan.block))
+    return torch.unflatten(pad(x, (0, 0, 0, 0, 0, plan.after)), 1, (-1, plan.block))
 
 
 def _from_blocks(x: Tensor, plan: Plan, batch: int) -> Tensor:
     """The way back."""
     x = x.flatten(1, 2)[:, : plan.queries].transpose(1, 2)  # [M, G, Tq, D]
-    return x.unflatten(0, (batch, -1)).flatten(1, 2)
+    return torch.unflatten(x, 0, (batch, -1)).flatten(1, 2)
 
 
 def _columns(long: Tensor, heads: slice, blocks: slice, span: int, most: int) -> Tensor:
@@ -275,8 +278,8 @@ def simplicial_attention_forward(
 ) -> tuple[Tensor, Tensor | None]:
     """The output ``[B, H, Tq, D]`` and log-sum-exp ``[B, H, Tq]``."""
     if not q.numel():
-        lse = q.new_empty(q.shape[:3], dtype=torch.promote_types(q.dtype, torch.float32))
-        return torch.empty_like(q), lse if need_lse else None
+        nothing = q.new_empty(q.shape[:3], dtype=torch.promote_types(q.dtype, torch.float32))
+        return torch.empty_like(q), nothing if need_lse else None
     problem = _problem(q, k1, k2, v1, v2, scale, window1, window2, rows)
     plan = problem.plan
     outs = torch.empty_like(problem.q)

@@ -6,7 +6,7 @@ CPU = "core/kernels/cpu/linear_scan.py"
 TRITON = "core/kernels/triton/linear_scan.py"
 REFERENCE = "equals_the_reference"
 
-FAULTS: list[tuple[str, str, str, str, str]] = [
+FAULTS = [
     (
         TRITON,
         "return a1 * a2, b2 + a2 * b1",
@@ -14,6 +14,7 @@ FAULTS: list[tuple[str, str, str, str, str]] = [
         "linear_scan",
         REFERENCE,
     ),
+    (TRITON, "return a1 * a2, b2 + a2 * b1", "return a2, b2 + a2 * b1", "linear_scan", REFERENCE),
     (
         TRITON,
         "b = tl.where(place == 0, b + a * state, b)",
