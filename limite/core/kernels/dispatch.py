@@ -68,11 +68,11 @@ class Case:
     op: str
     device: str  # "cpu", "cuda", "meta"
     dtype: torch.dtype
-    width: int | None = None  # of a head; None where an operation has no such limit
+    width: int | None = None  # of a head, or a row; None where an operation has no such limit
     option: str | None = None  # a variant of the operation that not all offer
 
     def __str__(self) -> str:
-        width = "" if self.width is None else f", head width {self.width}"
+        width = "" if self.width is None else f", width {self.width}"
         option = "" if self.option is None else f", {self.option}"
         return f"{self.op} on {self.device} in {str(self.dtype).removeprefix('torch.')}" + (
             width + option

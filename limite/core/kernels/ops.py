@@ -33,7 +33,7 @@ def rms_norm(x: Tensor, weight: Tensor | None = None, *, eps: float = EPSILON) -
     ``x [..., D]``, ``weight [D]``. Computed in float32 (float64 for float64), rounded once.
     """
     checks.rms_norm(x, weight)
-    result: Tensor = select("rms_norm", x)(x, weight, eps=eps)
+    result: Tensor = select("rms_norm", x, x.shape[-1])(x, weight, eps=eps)
     return result
 
 
@@ -52,7 +52,7 @@ def add_rms_norm(
     The norm is that of the sum as it was rounded to the dtype of ``a``.
     """
     checks.add_rms_norm(a, b, keep, add, weight)
-    result: tuple[Tensor, Tensor] = select("add_rms_norm", a)(
+    result: tuple[Tensor, Tensor] = select("add_rms_norm", a, a.shape[-1])(
         a, b, keep=keep, add=add, weight=weight, eps=eps
     )
     return result

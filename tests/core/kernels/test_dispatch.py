@@ -141,7 +141,7 @@ def test_nothing_runs_integers() -> None:
 
 def test_a_case_tells_all_that_matters() -> None:
     case = Case("simplicial_attention", "cuda", torch.bfloat16, 24, "determinant")
-    assert str(case) == "simplicial_attention on cuda in bfloat16, head width 24, determinant"
+    assert str(case) == "simplicial_attention on cuda in bfloat16, width 24, determinant"
 
 
 # What LIMITE_KERNELS says
