@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.cases import Bound, Case, Direction
+from benchmarks.cases import Bound, Case, Direction, Sizes
 
 NOT_SLOWER = Bound(what="time", against="plain", at_most=1.0)
 FIFTY_TIMES = Bound(what="time", against="plain", at_most=1 / 50)
@@ -19,7 +19,7 @@ HEAD = {"tokens": 4096, "vocabulary": 151_680, "width": 192, "indices": 1, "cap"
 def _case(
     name: str,
     op: str,
-    sizes: dict[str, int | None],
+    sizes: Sizes,
     direction: Direction,
     *,
     peers: tuple[str, ...] = ("plain",),
@@ -43,7 +43,7 @@ def _case(
 def _training(
     name: str,
     op: str,
-    sizes: dict[str, int | None],
+    sizes: Sizes,
     peers: tuple[str, ...] = ("plain",),
     expected_s: float = 4.0,
 ) -> tuple[Case, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.cases import BEST, TARGET, Bound, Case, Direction
+from benchmarks.cases import BEST, TARGET, Bound, Case, Direction, Sizes
 
 NEVER_SLOWER = Bound(what="time", against=BEST, at_most=1.0)
 NEAR_TARGET = Bound(what="time", against=TARGET, at_most=1.5)
@@ -27,12 +27,12 @@ TEACHER = {**HEAD, "indices": 32, "cap": 1, "entropy": 1}
 def _case(
     name: str,
     op: str,
-    sizes: dict[str, int | None],
+    sizes: Sizes,
     direction: Direction,
     peers: tuple[str, ...],
     **rest: Any,
 ) -> Case:
-    bounds = (NEVER_SLOWER,) if peers else ()
+    bounds: tuple[Bound, ...] = (NEVER_SLOWER,) if peers else ()
     if "target_ms" in rest:
         bounds += (NEAR_TARGET,)
     return Case(

@@ -42,6 +42,7 @@ COMPILING = "compiled while timing: "
 def main(argv: Sequence[str] | None = None, cases: Sequence[Case] | None = None) -> int:
     """Runs what the arguments ask for; 1 where a result was wrong or a case failed."""
     asked = parser().parse_args(argv)
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # the processes are many already
     device = asked.device or default_device()
     if cases is None:
         cases = cases_of(device, asked.tiny)

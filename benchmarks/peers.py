@@ -61,6 +61,10 @@ def _cpu(problem: Problem, tensors: Mapping[str, Tensor]) -> Outputs:
 
 @cache
 def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
+    import torch._functorch.config as config
+
+    # A backward timed alone runs many times on one graph, and must leave it as it is.
+    config.donated_buffer = False
     return torch.compile(function, dynamic=False)
 
 
@@ -89,7 +93,7 @@ def _sdpa(
     window = problem.arguments["window"]
     mask = None
     if window is not None and window < k.shape[2]:
-        mask = _window_mask(tokens, window, q.device)
+        mask = _window_mask(tokens, k.shape[2], window, q.device)
     call = partial(
         F.scaled_dot_product_attention,
         q,
@@ -107,9 +111,9 @@ def _sdpa(
 
 
 @cache
-def _window_mask(tokens: int, window: int, device: torch.device) -> Tensor:
-    place = torch.arange(tokens, device=device)
-    distance = place[:, None] - place
+def _window_mask(queries: int, keys: int, window: int, device: torch.device) -> Tensor:
+    place = torch.arange(keys, device=device)
+    distance = place[keys - queries :, None] - place
     return (distance >= 0) & (distance < window)
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from limite.core.kinds import Attention as Attention
     from limite.core.kinds import Curriculum as Curriculum
     from limite.core.kinds import Generator as Generator
+    from limite.core.kinds import Kernel as Kernel
     from limite.core.kinds import Logger as Logger
     from limite.core.kinds import LoggerContext as LoggerContext
     from limite.core.kinds import LRSchedule as LRSchedule
@@ -82,8 +83,8 @@ _MODULES = {
     "limite.core.health.limits": "HealthLimits",
     "limite.core.hookspecs": "Registrar hookimpl",
     "limite.core.kinds": (
-        "Advantage Arm Attention Curriculum Generator LRSchedule Logger LoggerContext "
-        "Objective Optimizer Request Reward RolloutSchedule Verifier"
+        "Advantage Arm Attention Curriculum Generator Kernel LRSchedule Logger "
+        "LoggerContext Objective Optimizer Request Reward RolloutSchedule Verifier"
     ),
     "limite.core.model.spec": "AttentionShape ModelSpec",
     "limite.core.recipe.recipe": "Recipe",

@@ -10,6 +10,7 @@ import attrs
 import pluggy
 
 from limite.core.errors import LimiteError
+from limite.core.kernels.dispatch import BUILT_IN as BACKENDS
 from limite.core.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
         Attention,
         Curriculum,
         Generator,
+        Kernel,
         Logger,
         LRSchedule,
         Objective,
@@ -107,6 +109,12 @@ class Registrar:
     def logger(self, name: str, target: type[Logger] | str) -> None:
         """Takes the metrics of every step somewhere: ``build(context) -> LoggerRun``."""
         self._add("logger", name, target)
+
+    def kernel(self, name: str, target: type[Kernel] | str) -> None:
+        """Another implementation of one operation of the kernel core, named by its ``op``."""
+        if name in BACKENDS:
+            raise LimiteError(f"kernel {name!r}: that is one of limite's own; choose another name")
+        self._add("kernel", name, target)
 
     def _add(self, kind: str, name: str, target: type[Any] | str) -> None:
         assert kind in KINDS

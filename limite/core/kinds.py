@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import attrs
 
@@ -191,6 +191,23 @@ class Logger(Protocol):
     def build(self, context: LoggerContext) -> LoggerRun: ...
 
 
+@runtime_checkable
+class Kernel(Protocol):
+    """Another implementation of one operation of ``limite.core.kernels.ops``, named by ``op``.
+
+    It is called with that operation's own arguments, as ``ops`` passes them on after its checks,
+    and is differentiable where the operation is. It runs only where it is asked for by name:
+    ``LIMITE_KERNELS=attention=my-attention``.
+
+    ``refuses(case)`` (optional) says why it cannot run a ``dispatch.Case``, or None where it can.
+    ``device`` (a class variable, optional) is where its laws run: ``"cpu"`` if it does not say.
+    """
+
+    op: ClassVar[str]
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any: ...
+
+
 KINDS: Mapping[str, type] = {
     "objective": Objective,
     "advantage": Advantage,
@@ -203,4 +220,5 @@ KINDS: Mapping[str, type] = {
     "rollout_schedule": RolloutSchedule,
     "optimizer": Optimizer,
     "logger": Logger,
+    "kernel": Kernel,
 }

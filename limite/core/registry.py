@@ -12,6 +12,7 @@ import attrs
 
 from limite.core.errors import LimiteError, did_you_mean
 from limite.core.hookspecs import Registration
+from limite.core.kernels.dispatch import MODULES
 from limite.core.kinds import KINDS
 from limite.core.sources import first_doc_line, missing_target
 
@@ -112,6 +113,11 @@ def unfit(kind: str, component: Any) -> str | None:
         if field.init and not field.kw_only:
             return f"{name}.{field.name} can be given by position (@attrs.frozen(kw_only=True))"
     protocol = KINDS[kind]
+    if kind == "kernel":
+        op = getattr(component, "op", None)
+        if not isinstance(op, str) or op not in MODULES:
+            near = did_you_mean(str(op), MODULES) or f"; there are {', '.join(MODULES)}"
+            return f"{name}.op must name an operation, got {op!r}{near}"
     for member, wanted in vars(protocol).items():
         if not inspect.isfunction(wanted) or (member.startswith("_") and member != "__call__"):
             continue
@@ -120,9 +126,11 @@ def unfit(kind: str, component: Any) -> str | None:
         if owner is None:
             return f"{name} has no {member}{_arguments(wanted)}, which every {kind} needs"
         given = vars(owner)[member]
-        if inspect.isfunction(given):
+        parameters = inspect.signature(wanted).parameters
+        anything = any(each.kind is each.VAR_POSITIONAL for each in parameters.values())
+        if inspect.isfunction(given) and not anything:
             try:
-                inspect.signature(given).bind(*inspect.signature(wanted).parameters)
+                inspect.signature(given).bind(*parameters)
             except TypeError as error:
                 return f"{name}.{member} must take {_arguments(wanted)}: {error}"
     return None

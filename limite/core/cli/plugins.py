@@ -16,6 +16,8 @@ import click
 from limite.core.cli.table import show_json, show_table
 from limite.core.discover import load_registry
 from limite.core.errors import LimiteError, RunFailed, did_you_mean, sentence
+from limite.core.kernels.dispatch import BUILT_IN as BACKENDS
+from limite.core.kernels.dispatch import MODULES
 from limite.core.kinds import KINDS
 from limite.core.registry import Entry, Registry, normalised
 from limite.core.validators import Option
@@ -77,7 +79,8 @@ def _show_list(registry: Registry, kind: str | None, as_json: bool) -> None:
     rows = [_row(registry, entry) for entry in registry.entries(kind)]
     broken = [attrs.asdict(plugin) for plugin in registry.broken]
     if as_json:
-        show_json({"components": rows, "broken": broken})
+        kernels = {"operations": list(MODULES), "backends": list(BACKENDS)}
+        show_json({"components": rows, "broken": broken, "kernels": kernels})
         return
     if rows:
         show_table(
@@ -90,6 +93,10 @@ def _show_list(registry: Registry, kind: str | None, as_json: bool) -> None:
                 for row in rows
             ],
         )
+    if kind in (None, "kernel"):
+        click.echo(f"kernel: limite's own run every operation: {', '.join(BACKENDS)}")
+    if kind == "kernel":
+        click.echo(f"operations: {', '.join(MODULES)}")
     for plugin in broken:
         click.echo(
             f"broken: {plugin['distribution']} {plugin['version']} ({plugin['plugin']}): "
@@ -129,11 +136,11 @@ def _show_entry(registry: Registry, entry: Entry, as_json: bool) -> None:
         )
     else:
         click.echo("no settings")
-    if "needs" in page or "paired_advantage" in page:
+    facts = [fact for fact in ("needs", "paired_advantage", "op") if fact in page]
+    if facts:
         click.echo()
-    for fact in ("needs", "paired_advantage"):
-        if fact in page:
-            click.echo(f"{fact}: {_plain(page[fact])}")
+    for fact in facts:
+        click.echo(f"{fact}: {_plain(page[fact])}")
 
 
 def fields_of(component: type[Any]) -> list[dict[str, Any]]:
@@ -196,10 +203,14 @@ def _class_facts(component: type[Any]) -> dict[str, Any]:
         facts["needs"] = sorted(component.needs)
     if getattr(component, "paired_advantage", None) is not None:
         facts["paired_advantage"] = dict(component.paired_advantage)
+    if getattr(component, "op", None) is not None:
+        facts["op"] = component.op
     return facts
 
 
 def _plain(value: Any) -> str:
+    if isinstance(value, str):
+        return value
     return ", ".join(value) if isinstance(value, list) else json.dumps(value, default=str)
 
 

@@ -315,11 +315,11 @@ def _of_plugin(op: str, name: str, source: str) -> Implementation:
     try:
         component = registry.get("kernel", name).load()()
     except LimiteError as error:
-        known = names(op)
-        near = "" if "did you mean" in str(error) else did_you_mean(name, known)
-        raise KernelError(
-            f"{source}: {op} has {', '.join(known)}, and of plugins: {error}{near}"
-        ) from error
+        message = f"{source}: {error}"
+        if str(error).startswith("unknown"):
+            near = "" if "did you mean" in message else did_you_mean(name, names(op))
+            message += f"{near}; beside those of plugins {op} has {', '.join(names(op))}"
+        raise KernelError(message) from error
     except Exception as error:  # a default that is missing, or that its own validator refuses
         raise KernelError(
             f"{source}: kernel {name!r} cannot be made without settings: {sentence(error)}"

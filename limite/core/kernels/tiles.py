@@ -78,6 +78,15 @@ TABLE: tuple[Row, ...] = (
     Row("swiglu_backward", "float32", Tile({"elements": 1024, "columns": 512}, warps=4)),
     Row("swiglu_backward", "interpreted", Tile({"elements": 32, "columns": 16})),
     Row("rms_norm_backward", "interpreted", Tile({"elements": 32, "programs": 2})),
+    Row("attention_forward", "half", Tile({"BM": 128, "BN": 64}, warps=8, stages=3)),
+    Row("attention_forward", "float32", Tile({"BM": 64, "BN": 32}, warps=8, stages=2)),
+    Row("attention_forward", "interpreted", Tile({"BM": 16, "BN": 16})),
+    Row("attention_backward_dq", "half", Tile({"BM": 64, "BN": 64}, warps=4, stages=2)),
+    Row("attention_backward_dq", "float32", Tile({"BM": 32, "BN": 32}, warps=8, stages=2)),
+    Row("attention_backward_dq", "interpreted", Tile({"BM": 16, "BN": 16})),
+    Row("attention_backward_dkv", "half", Tile({"BM": 64, "BN": 64}, warps=8, stages=2)),
+    Row("attention_backward_dkv", "float32", Tile({"BM": 32, "BN": 32}, warps=8, stages=2)),
+    Row("attention_backward_dkv", "interpreted", Tile({"BM": 16, "BN": 16})),
     Row("linear_scan_forward", "float32", Tile({"BT": 4096}, warps=4, stages=2)),
     Row("linear_scan_forward", "interpreted", Tile({"BT": 16})),
     Row("linear_scan_backward", "float32", Tile({"BT": 4096}, warps=8, stages=2)),
@@ -98,6 +107,26 @@ TABLE: tuple[Row, ...] = (
     Row("simplicial_decode", "float32", Tile({"R": 16, "BN": 32}, warps=4, stages=2)),
     Row("simplicial_decode", "interpreted", Tile({"R": 16, "BN": 16})),
 )
+
+
+@attrs.frozen
+class Spill:
+    """What a compiled kernel may spill: bytes of stack of a thread, and LDL and STL instructions.
+
+    ``width``: the one it was compiled for, None for Limite's own shapes.
+    """
+
+    kernel: str
+    dtype: str  # "bf16", "fp16", "fp32"
+    architecture: int
+    width: int | None = None
+    stack: int = 0
+    loads: int = 0
+    stores: int = 0
+
+
+SPILLS: tuple[Spill, ...] = ()
+"""Every spill there is, as Triton 3.9 compiles the table. What is not listed may not spill."""
 
 _overrides: dict[str, Tile] = {}
 

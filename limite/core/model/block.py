@@ -2,44 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
+from limite.core.kernels.ops import add_rms_norm
 from limite.core.kinds import Attention
 from limite.core.model.mlp import MLP
-from limite.core.model.norm import rms_norm
 from limite.core.model.self_attention import Pass, SelfAttention
 from limite.core.model.spec import ModelSpec
 from limite.core.model.weights import small_dtype, unset
-
-
-class _Join(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, base: Tensor, change: Tensor, keep: Tensor, add: Tensor) -> Tensor:
-        ctx.save_for_backward(base, change, keep, add)
-        return (base * keep).add_(change * add)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, ...]:
-        base, change, keep, add = ctx.saved_tensors
-        flat = gradient.reshape(-1)
-        return (
-            gradient * keep,
-            gradient * add,
-            torch.dot(flat, base.reshape(-1)),
-            torch.dot(flat, change.reshape(-1)),
-        )
-
-
-def join(base: Tensor, change: Tensor, keep: Tensor, add: Tensor) -> Tensor:
-    """``keep * base + add * change`` with scalars rounded to the dtype of the activations."""
-    kind = base.dtype
-    result: Tensor = _Join.apply(base, change, keep.to(kind), add.to(kind))  # type: ignore[no-untyped-call]
-    return result
 
 
 class Block(nn.Module):
@@ -57,12 +28,15 @@ class Block(nn.Module):
         self.resid_lambda_mlp = unset(dtype=small)
         self.post_lambda_mlp = unset(dtype=small)
 
-    def forward(self, inputs: Tensor, base: Tensor, shared: Pass) -> Tensor:
-        """``inputs`` for the attention, ``base`` for the residual join, both ``[N, width]``.
+    def forward(self, inputs: Tensor, base: Tensor, shared: Pass) -> tuple[Tensor, Tensor]:
+        """The stream after the layer, and its norm, both ``[N, width]``.
 
-        They are the same stream, except where a layer is fed by mixtures.
+        ``inputs`` is what the attention reads, normalised; ``base`` what it is joined to. They are
+        the norm of the stream and the stream, except where a layer is fed by mixtures.
         """
-        change = self.self_attn(rms_norm(inputs), shared)
-        stream = join(base, change, self.resid_lambda_attn, self.post_lambda_attn)
-        change = self.mlp(rms_norm(stream))
-        return join(stream, change, self.resid_lambda_mlp, self.post_lambda_mlp)
+        change = self.self_attn(inputs, shared)
+        stream, normal = add_rms_norm(
+            base, change, keep=self.resid_lambda_attn, add=self.post_lambda_attn
+        )
+        change = self.mlp(normal)
+        return add_rms_norm(stream, change, keep=self.resid_lambda_mlp, add=self.post_lambda_mlp)

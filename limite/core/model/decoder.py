@@ -11,12 +11,12 @@ from torch import Tensor, nn
 
 from limite.core.errors import LimiteError
 from limite.core.kernels.layout import Layout
+from limite.core.kernels.ops import indexed_logprob, rms_norm
 from limite.core.kinds import Attention
 from limite.core.model import head
 from limite.core.model.block import Block
 from limite.core.model.cache import Cache
 from limite.core.model.mudd import Mudd
-from limite.core.model.norm import rms_norm
 from limite.core.model.rope import Rotary
 from limite.core.model.self_attention import Pass
 from limite.core.model.spec import ModelSpec
@@ -64,12 +64,7 @@ class Decoder(nn.Module):
                 dtype,
             )
         self.tapped = {state for states in spec.mudd_taps for state in states}
-        self.rotary = Rotary(
-            head_width=spec.head_width,
-            pairs=spec.rope_pairs,
-            base=spec.rope_base,
-            context=spec.context,
-        )
+        self.rotary = Rotary(pairs=spec.rope_pairs, base=spec.rope_base, context=spec.context)
 
     @property
     def device(self) -> torch.device:
@@ -87,8 +82,9 @@ class Decoder(nn.Module):
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Soft-capped logits ``[..., V]`` in float32, padded ids included."""
-        raw = head.product(hidden, self.embed_tokens.weight, self.spec.head_precision)
-        return head.soft_cap(raw, self.spec.cap)
+        return head.logits(
+            hidden, self.embed_tokens.weight, self.spec.cap, self.spec.head_precision
+        )
 
     def log_probabilities(
         self,
@@ -100,17 +96,18 @@ class Decoder(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:
         """What ``hidden [N, width]`` gives to ``targets [N]``, and the entropy, in nats, float32.
 
-        Over all ids, padded ones included. Logits are never stored for more than a chunk.
+        Over all ids, padded ones included. Logits are never stored whole.
         """
-        return head.log_probabilities(
+        logp, entropies, _ = indexed_logprob(
             hidden,
             self.embed_tokens.weight,
-            targets,
+            targets[:, None],
             cap=self.spec.cap,
             temperature=temperature,
-            precision=self.spec.head_precision,
-            entropy=entropy,
+            round_logits=head.rounding(hidden.dtype, self.spec.head_precision),
+            need_entropy=entropy,
         )
+        return logp.squeeze(1), entropies
 
     @torch.no_grad()
     def new_cache(self, rows: int, capacity_tokens: int) -> Cache:
@@ -148,7 +145,7 @@ class Decoder(nn.Module):
         inputs: list[Tensor] = []
 
         def note(_layer: int, taken: Tensor, stream: Tensor) -> None:
-            inputs.append(rms_norm(taken))
+            inputs.append(taken)
             streams.append(stream)
 
         self._run(tokens, layout, layout.positions, None, note)
@@ -196,24 +193,20 @@ class Decoder(nn.Module):
         cache: Cache | None,
         note: Callable[[int, Tensor, Tensor], None] | None = None,
     ) -> Tensor:
-        spec = self.spec
-        shared = Pass(
-            layout,
-            self.rotary.phase(positions, spec.heads + spec.kv_heads, self.dtype),
-            self.value_rows(tokens),
-            cache,
-        )
+        shared = Pass(layout, self.rotary.at(positions), self.value_rows(tokens), cache)
         stream = self._embed(tokens)
+        normal = rms_norm(stream)
         history = {0: stream}
         for layer, block in enumerate(self.layers):
-            inputs = base = stream
+            inputs, base = normal, stream
             if layer in self.taps:
                 assert self.mudd is not None
                 states = [history.get(state, stream) for state in self.taps[layer]]
-                inputs, base = self.mudd(layer, stream, states)
-            stream = block(inputs, base, shared)
+                mixture, base = self.mudd(layer, stream, normal, states)
+                inputs = rms_norm(mixture)
+            stream, normal = block(inputs, base, shared)
             if layer + 1 in self.tapped:
                 history[layer + 1] = stream
             if note is not None:
                 note(layer, inputs, stream)
-        return rms_norm(stream)
+        return normal

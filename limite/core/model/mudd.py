@@ -10,7 +10,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from limite.core.model.norm import rms_norm
 from limite.core.model.weights import small_dtype, unset
 
 
@@ -36,11 +35,14 @@ class Mudd(nn.Module):
             self.bias_mlp = unset(layers, taps, dtype=small)
 
     def forward(
-        self, layer: int, stream: Tensor, states: Sequence[Tensor]
+        self, layer: int, stream: Tensor, normal: Tensor, states: Sequence[Tensor]
     ) -> tuple[Tensor, Tensor]:
-        """The mixture for the attention and the residual base, both ``[N, width]``."""
+        """The mixture for the attention and the residual base, both ``[N, width]``.
+
+        ``normal`` is the norm of ``stream``.
+        """
         kind = stream.dtype
-        hidden = F.gelu(F.linear(rms_norm(stream), self.dense1.to(kind)))  # [N, inner]
+        hidden = F.gelu(F.linear(normal, self.dense1.to(kind)))  # [N, inner]
         dense, bias = self.weights(layer)
         weights = F.linear(hidden, dense.to(kind), bias.to(kind))
         mixtures = mix(weights, states)

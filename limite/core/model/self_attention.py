@@ -10,11 +10,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from limite.core.kernels.layout import Layout
+from limite.core.kernels.ops import Rotation, head_mix, qk_norm_rope
 from limite.core.kinds import Attention
 from limite.core.model.attention import AttentionMixer
 from limite.core.model.cache import Cache
-from limite.core.model.head_mix import head_mix
-from limite.core.model.rope import Phase, norm_and_rotate
 from limite.core.model.spec import AttentionShape, ModelSpec
 from limite.core.model.weights import Matrix, folded, small_dtype, unset
 
@@ -24,7 +23,7 @@ class Pass:
     """What all layers share in one pass over packed tokens."""
 
     layout: Layout
-    phase: Phase
+    rotation: Rotation
     values: Tensor | None  # [N, kv_heads, D] value embeddings
     cache: Cache | None = None
 
@@ -114,7 +113,7 @@ class SelfAttention(nn.Module):
             strength = (value_gates.sigmoid() * 2.0)[..., None]  # [N, kv_heads, 1]
             values = values + strength * shared.values
         both = both.unflatten(-1, (self.heads + self.kv_heads, self.head_width))
-        both = norm_and_rotate(both, shared.phase if self.mixer.rotary else None)
+        both = qk_norm_rope(both, shared.rotation if self.mixer.rotary else None)
         queries, keys = both.split((self.heads, self.kv_heads), dim=1)
         if shared.cache is None:
             out = self.mixer(queries, keys, values, inputs, shared.layout)

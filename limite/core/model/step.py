@@ -15,13 +15,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from limite.core.kernels.moment import Moment
+from limite.core.kernels.ops import Rotation, head_mix, qk_norm_rope, rms_norm, swiglu
 from limite.core.model.attention import AttentionMixer, LayerCache
 from limite.core.model.block import Block
-from limite.core.model.head_mix import EPSILON
-from limite.core.model.mlp import silu
 from limite.core.model.mudd import Mudd
-from limite.core.model.norm import inverse_rms
-from limite.core.model.rope import rotate
 
 if TYPE_CHECKING:
     from limite.core.model.cache import Cache
@@ -42,7 +39,7 @@ class StepBlock:
     queries_and_keys: Tensor  # [width, (heads + kv_heads) * D]
     values_and_gates: Tensor  # [width, kv_heads * D + head gates + value gates]
     output: Tensor  # [heads * D, width]
-    strength: Tensor | None  # [1, kv_heads, heads / kv_heads, 1], tanh of alpha
+    alpha: Tensor | None  # [heads]
     head_gate: bool
     value_gate: bool
     gate: Tensor  # [width, F]
@@ -56,9 +53,6 @@ class StepBlock:
     @classmethod
     def take(cls, block: Block) -> StepBlock:
         attention = block.self_attn
-        gated = attention.attn_gate is not None
-        groups = attention.heads // attention.kv_heads
-        alpha = attention.xsa_alpha
         return cls(
             mixer=attention.mixer,
             heads=attention.heads,
@@ -66,10 +60,9 @@ class StepBlock:
             head_width=attention.head_width,
             queries_and_keys=attention.queries_and_keys().t().contiguous(),
             values_and_gates=attention.values_and_gates().t().contiguous(),
-            # The factor 2 of the head gates goes in here: exact, being a power of two.
-            output=(attention.output().t() * (2.0 if gated else 1.0)).contiguous(),
-            strength=None if alpha is None else alpha.tanh().view(1, attention.kv_heads, groups, 1),
-            head_gate=gated,
+            output=attention.output().t().contiguous(),
+            alpha=attention.xsa_alpha,
+            head_gate=attention.attn_gate is not None,
             value_gate=attention.ve_gate is not None,
             gate=block.mlp.gate_proj.weight.t().contiguous(),
             up=block.mlp.up_proj.weight.t().contiguous(),
@@ -84,47 +77,32 @@ class StepBlock:
         self,
         inputs: Tensor,
         base: Tensor,
-        turn: Tensor,
+        rotation: Rotation,
         doubled_values: Tensor | None,
         cache: LayerCache,
         moment: Moment,
     ) -> Tensor:
-        """``inputs [R, width]`` not yet normalised, ``base [R, width]`` to the next stream."""
+        """``inputs [R, width]``, normalised, and ``base [R, width]`` to the next stream."""
         rows, heads, kv_heads, width = len(inputs), self.heads, self.kv_heads, self.head_width
-        inputs = inputs * inverse_rms(inputs)
         both = inputs.mm(self.queries_and_keys).view(rows, heads + kv_heads, width)
-        both = both * inverse_rms(both)
-        if self.mixer.rotary:
-            rotate(both, turn)
+        both = qk_norm_rope(both, rotation if self.mixer.rotary else None)
         mixed = inputs.mm(self.values_and_gates)
         values = mixed[:, : kv_heads * width].view(rows, kv_heads, width)
-        gates = None
-        if self.head_gate or self.value_gate:
-            gates = mixed[:, kv_heads * width :].sigmoid()
         if self.value_gate:
-            assert gates is not None
             assert doubled_values is not None
-            values = values.addcmul(gates[:, -kv_heads:, None], doubled_values)
+            values = values.addcmul(mixed[:, -kv_heads:, None].sigmoid(), doubled_values)
         out = self.mixer.step(both[:, :heads], both[:, heads:], values, inputs, cache, moment)
-        groups = out.view(rows, kv_heads, heads // kv_heads, width)
-        if self.strength is not None:
-            unit = values[:, :, None]  # [R, K, 1, D]
-            length = torch.linalg.vector_norm(unit, dim=-1, keepdim=True).clamp_(min=EPSILON)
-            unit = unit / length
-            along = (groups * unit).sum(-1, keepdim=True).mul_(self.strength)
-            groups = groups.addcmul(along, unit, value=-1)
-        if self.head_gate:
-            assert gates is not None
-            groups = groups * gates[:, :heads].view(rows, kv_heads, heads // kv_heads, 1)
+        gates = mixed[:, kv_heads * width :][:, :heads] if self.head_gate else None
+        out = head_mix(out, values, self.alpha, gates)
         stream = torch.addmm(
             base,
-            groups.view(rows, heads * width),
+            out.view(rows, heads * width),
             self.output,
             beta=self.keep_attention,
             alpha=self.add_attention,
         )
-        hidden = stream * inverse_rms(stream)
-        inner = silu(hidden.mm(self.gate)).mul_(hidden.mm(self.up))
+        hidden = rms_norm(stream)
+        inner = swiglu(hidden.mm(self.gate), hidden.mm(self.up))
         return torch.addmm(stream, inner, self.down, beta=self.keep_mlp, alpha=self.add_mlp)
 
 
@@ -145,8 +123,10 @@ class StepMix:
             states, mudd.dense1.t().contiguous(), dense.t().contiguous(), bias, 1 + mudd.residual
         )
 
-    def run(self, stream: Tensor, states: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-        hidden = F.gelu((stream * inverse_rms(stream)).mm(self.inner))
+    def run(
+        self, stream: Tensor, normal: Tensor, states: Sequence[Tensor]
+    ) -> tuple[Tensor, Tensor]:
+        hidden = F.gelu(normal.mm(self.inner))
         weights = torch.addmm(self.bias, hidden, self.dense)
         parts = weights.view(len(stream), self.ways, len(states), 1).unbind(2)  # [R, ways, 1]
         mixed = parts[0] * states[0][:, None]  # [R, ways, width]
@@ -175,7 +155,7 @@ class StepWeights:
         if decoder.mudd is not None:
             mixes = {i: StepMix.take(decoder.mudd, i, taps) for i, taps in decoder.taps.items()}
         return cls(
-            table=table * inverse_rms(table) if small else None,
+            table=rms_norm(table) if small else None,
             doubled_values=None if values is None or not small else values * 2.0,
             blocks=tuple(StepBlock.take(block) for block in blocks),
             mixes=mixes,
@@ -186,7 +166,7 @@ def step(decoder: Decoder, weights: StepWeights, tokens: Tensor, cache: Cache) -
     """``Decoder.step`` for float32 and float64."""
     spec = decoder.spec
     moment = Moment(cache.lengths + 1, cache.longest + 1)
-    turn = decoder.rotary.phase(cache.lengths, spec.heads + spec.kv_heads, decoder.dtype).turn
+    rotation = decoder.rotary.at(cache.lengths)
     values: Tensor | None
     if weights.doubled_values is not None:
         rows = F.embedding(tokens, weights.doubled_values)
@@ -197,15 +177,18 @@ def step(decoder: Decoder, weights: StepWeights, tokens: Tensor, cache: Cache) -
     if weights.table is not None:
         stream = F.embedding(tokens, weights.table)
     else:
-        stream = F.embedding(tokens, decoder.embed_tokens.weight)
-        stream = stream * inverse_rms(stream)
+        stream = rms_norm(F.embedding(tokens, decoder.embed_tokens.weight))
     history = {0: stream}
+    normal = rms_norm(stream)
     for layer, block in enumerate(weights.blocks):
-        inputs = base = stream
+        inputs, base = normal, stream
         if layer in weights.mixes:
             mix = weights.mixes[layer]
-            inputs, base = mix.run(stream, [history.get(i, stream) for i in mix.states])
-        stream = block.run(inputs, base, turn, values, cache.layers[layer], moment)
+            states = [history.get(state, stream) for state in mix.states]
+            mixture, base = mix.run(stream, normal, states)
+            inputs = rms_norm(mixture)
+        stream = block.run(inputs, base, rotation, values, cache.layers[layer], moment)
+        normal = rms_norm(stream)
         if layer + 1 in decoder.tapped:
             history[layer + 1] = stream
-    return stream * inverse_rms(stream)
+    return normal

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from limite.plugins.conformance.attention import attention_laws as attention_laws
     from limite.plugins.conformance.curriculum import curriculum_laws as curriculum_laws
     from limite.plugins.conformance.generator import generator_laws as generator_laws
+    from limite.plugins.conformance.kernel import kernel_laws as kernel_laws
     from limite.plugins.conformance.logger import logger_laws as logger_laws
     from limite.plugins.conformance.lr_schedule import lr_schedule_laws as lr_schedule_laws
     from limite.plugins.conformance.objective import objective_laws as objective_laws

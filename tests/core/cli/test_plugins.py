@@ -81,6 +81,7 @@ def test_the_list_in_plain_lines(limite: Any, registry: Registry) -> None:
         "objective    soft           limite-a      1.5      A smooth gate.",
         "lr_schedule  gone           limite-a      1.5      "
         "[broken: there is no module 'limite_nowhere']",
+        "kernel: limite's own run every operation: reference, cpu, interpret, triton",
         "broken: limite-bad 0.1 (bad): no reason",
     ]
 
@@ -110,6 +111,36 @@ def test_one_kind(limite: Any, registry: Registry) -> None:
     ended = limite("plugins", "objectiv")
     assert ended.code == 2
     assert "did you mean 'objective'?" in ended.err
+
+
+def test_kernels_are_listed_with_their_operations(limite: Any, registry: Registry) -> None:
+    assert "operations:" not in limite("plugins").out
+    assert limite("plugins", "objective").out.count("kernel") == 0
+    lines = limite("plugins", "kernel").out.splitlines()
+    assert lines[0] == "kernel: limite's own run every operation: reference, cpu, interpret, triton"
+    assert lines[1].startswith("operations: rms_norm, add_rms_norm, ")
+    assert lines[1].endswith(", linear_scan")
+    listed = json.loads(limite("plugins", "kernel", "--json").out)
+    assert listed["kernels"]["backends"] == ["reference", "cpu", "interpret", "triton"]
+    assert "attention_decode" in listed["kernels"]["operations"]
+
+
+def test_the_page_of_a_kernel_names_its_operation(limite: Any, registry: Registry) -> None:
+    @attrs.frozen(kw_only=True)
+    class Scan:
+        """A scan."""
+
+        op: ClassVar[str] = "linear_scan"
+
+        def __call__(self, a: Any, b: Any, *, reverse: bool, carry: Any) -> Any:
+            return b
+
+    registrar = Registrar()
+    registrar.kernel("scan", Scan)
+    registry.add(registrar.registrations, distribution="limite-a", version="1.5")
+    assert limite("plugins", "kernel").out.splitlines()[1].split()[:2] == ["kernel", "scan"]
+    assert limite("plugins", "kernel/scan").out.splitlines()[-1] == "op: linear_scan"
+    assert json.loads(limite("plugins", "kernel/scan", "--json").out)["op"] == "linear_scan"
 
 
 def test_the_page_of_a_component(limite: Any, registry: Registry) -> None:

@@ -49,6 +49,19 @@ def test_long_rows_agree_with_the_definition() -> None:
             torch.testing.assert_close(fast, ops.linear_scan(a, b, reverse=reverse))
 
 
+def test_steps_may_be_taken_together_in_any_order() -> None:
+    # The interpreter goes from left to right, where only a GPU would see that they may not.
+    from limite.core.kernels.triton.linear_scan import _after
+
+    after = _after.fn
+    first, second, third = ((2.0, 3.0), (5.0, 7.0), (11.0, 13.0))
+    left = after(*after(*first, *second), *third)
+    assert left == after(*first, *after(*second, *third))
+    start = 17.0
+    steps = 11.0 * (5.0 * (2.0 * start + 3.0) + 7.0) + 13.0
+    assert left[0] * start + left[1] == steps
+
+
 @pytest.mark.parametrize(
     ("a", "b", "carry", "words"),
     [

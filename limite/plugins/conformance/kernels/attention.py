@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -19,19 +21,20 @@ from limite.plugins.conformance.kernels.attention_cases import (
     outcome,
     require_outcome,
     require_same_outputs,
-    tile_sizes,
     tiled,
 )
 from limite.plugins.conformance.kernels.run import Backend, Law, Outcome, examples
-from limite.plugins.conformance.kernels.values import fill
+from limite.plugins.conformance.kernels.values import REGIMES, fill
 
 
 def equals_reference(backend: Backend) -> None:
     """The output, the log-sum-exp and every gradient are those of the float64 reference."""
     for dtype in backend.dtypes:
         count = 18 if dtype == torch.float32 else 6
+        regimes = [each for each in REGIMES if dtype != torch.float16 or each != "tiny"]
 
-        @given(cases(backend, dtype))
+        # Gradients of 1e-8 are 0 in float16, whoever computes them.
+        @given(cases(backend, dtype, regimes=regimes))
         @example(build(dtype=dtype, keys=25, window=9, group=2, kv_heads=2, blocks=(8, 16)))
         @example(build(dtype=dtype, keys=25, queries=9, window=8, blocks=(16, 8), group=3))
         @example(build(dtype=dtype, keys=25, softcap=0.7, segments=[[0] * 9 + [1] * 16]))
@@ -181,7 +184,9 @@ def nan_reaches_output(backend: Backend) -> None:
         token %= case.inputs[name].shape[2]
         altered = case.inputs[name].clone()
         altered[:, :, token, 3] = torch.nan
-        found = outcome(backend, changed(case, **{name: altered}), gradients=False)
+        with warnings.catch_warnings():  # NumPy interprets, and warns of a maximum of NaN alone
+            warnings.filterwarnings("ignore", "All-NaN slice", RuntimeWarning)
+            found = outcome(backend, changed(case, **{name: altered}), gradients=False)
         queries, keys = case.inputs["q"].shape[2], case.inputs["k"].shape[2]
         place = torch.arange(keys - queries, keys)
         if name == "q":
@@ -209,7 +214,7 @@ def empty(backend: Backend) -> None:
         }
         arguments = {"scale": 1.0, "window": 2, "softcap": None}
         up = (torch.zeros(batch, heads, queries, 16), torch.zeros(batch, heads, queries))
-        with tiled(backend, tile_sizes(backend)):
+        with tiled(backend, (16, 16)):
             found = run.run(
                 "attention", backend, inputs, arguments, differentiate=INPUTS, upstream=up
             )

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from limite.core.kernels import dispatch, ops, tiles
+from limite.core.kernels import ops, tiles
 from limite.core.kernels.scans import discounted_returns, gae
 from limite.plugins.conformance.kernels import measure, run, values
 
@@ -291,7 +291,7 @@ def advantages_are_returns_less_values(backend: run.Backend) -> None:
     def law(case: Case) -> None:
         for dtype in _dtypes(backend):
             rewards, state, goes_on = _episodes(case, backend, dtype)
-            with _tiles(backend, case.block), dispatch.use(f"linear_scan={backend.name}"):
+            with _tiles(backend, case.block), backend.use("linear_scan"):
                 found = gae(rewards, state, goes_on, gamma=1.0, lam=1.0)
                 returns = discounted_returns(rewards, goes_on, gamma=1.0)
             expected = torch.zeros_like(rewards)  # each reward, added where it can still come
@@ -316,7 +316,7 @@ def without_lambda_advantages_are_errors(backend: run.Backend) -> None:
     def law(case: Case) -> None:
         for dtype in _dtypes(backend):
             rewards, state, goes_on = _episodes(case, backend, dtype)
-            with _tiles(backend, case.block), dispatch.use(f"linear_scan={backend.name}"):
+            with _tiles(backend, case.block), backend.use("linear_scan"):
                 found = gae(rewards, state, goes_on, gamma=0.9, lam=0.0)
             following = torch.zeros_like(state)
             following[:, :-1] = state[:, 1:]
@@ -352,7 +352,7 @@ def _episodes(
 
 def _scan(backend: run.Backend, case: Case, a: Tensor, b: Tensor, carry: Tensor | None) -> Tensor:
     """The scan alone, on tensors laid out as they are."""
-    with _tiles(backend, case.block), dispatch.use(f"linear_scan={backend.name}"):
+    with _tiles(backend, case.block), backend.use("linear_scan"):
         found = ops.linear_scan(
             a.to(backend.device),
             b.to(backend.device),

@@ -1,0 +1,333 @@
+"""Attention's backward kernels: one for a tile of queries, one for a tile of keys; no atomics."""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from limite.core.kernels.segments import Spans
+from limite.core.kernels.tiles import Tile
+from limite.core.kernels.triton import runtime
+from limite.core.kernels.triton.attention_forward import factors
+from limite.core.kernels.triton.attention_scores import MASKED, key_range, scores, visible
+
+LOG2_E = tl.constexpr(runtime.LOG2_E)
+
+
+@triton.jit
+def _gradient_of_scores(
+    score, seen, lse, delta, pull, factor, CAPPED: tl.constexpr, MASK: tl.constexpr
+):
+    """The weights, and what flows back into the scores: ``p`` and ``p (dp - delta)``, with a cap
+    times ``1 - tanh^2``. ``lse`` is in bits; ``pull`` is ``dp``."""
+    exponent = score * factor - lse
+    if MASK:
+        exponent = tl.where(seen, exponent, MASKED)
+    weight = tl.exp2(exponent)
+    flow = weight * (pull - delta)
+    if CAPPED:
+        flow = flow * (1.0 - score * score)
+    return weight, flow
+
+
+@triton.jit
+def _visit_keys(
+    dq, queries, pulls, lse, delta, places, begin, k, v, starts, k_token, v_token,
+    low, high, Tk, window, factor, inner,
+    BN: tl.constexpr, D: tl.constexpr, DT: tl.constexpr,
+    WINDOWED: tl.constexpr, SEGMENTED: tl.constexpr, CAPPED: tl.constexpr, MASK: tl.constexpr,
+):  # fmt: skip
+    """Adds what a tile of queries gets through the keys from ``low`` to ``high``."""
+    columns = tl.arange(0, D)
+    ahead = tl.arange(0, BN)
+    for first in range(low, high, BN):
+        step = tl.cast(first, tl.int64)
+        k_tile = k + step * k_token + ahead[:, None] * k_token + columns[None, :]
+        v_tile = v + step * v_token + ahead[:, None] * v_token + columns[None, :]
+        keys = first + ahead
+        seen = True
+        if MASK:
+            there = keys < Tk
+            if SEGMENTED:
+                there = tl.load(starts + keys, mask=there, other=Tk) < Tk
+            key = tl.load(k_tile, mask=there[:, None], other=0.0).to(DT)
+            value = tl.load(v_tile, mask=there[:, None], other=0.0).to(DT)
+            seen = visible(
+                places[:, None], keys[None, :], begin[:, None], window, WINDOWED, SEGMENTED
+            )
+        else:
+            key = tl.load(k_tile).to(DT)
+            value = tl.load(v_tile).to(DT)
+        score = scores(queries, key, inner, CAPPED)  # [BM, BN]
+        pull = tl.dot(pulls, tl.trans(value), input_precision="ieee")
+        _, flow = _gradient_of_scores(
+            score, seen, lse[:, None], delta[:, None], pull, factor, CAPPED, MASK
+        )
+        dq = tl.dot(flow.to(DT), key, dq, input_precision="ieee")
+    return dq
+
+
+@triton.jit(do_not_specialize=["Tq", "Tk", "window"])
+def attention_backward_dq_kernel(
+    q, k, v, out, dout, lse, dlse, dq, delta, starts,
+    q_batch, q_head, q_token, k_batch, k_head, k_token, v_batch, v_head, v_token,
+    out_batch, out_head, out_token, dout_batch, dout_head, dout_token,
+    dlse_batch, dlse_head, dlse_token, dq_batch, dq_head, dq_token,
+    H, G, Tq, Tk, window, factor, inner, scale,
+    BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr, DT: tl.constexpr,
+    WINDOWED: tl.constexpr, SEGMENTED: tl.constexpr, CAPPED: tl.constexpr, LSE: tl.constexpr,
+):  # fmt: skip
+    program = tl.program_id(0)
+    tiles = tl.cdiv(Tq, BM)
+    first = (tiles - 1 - program % tiles) * BM  # later queries see more keys: they start first
+    row = program // tiles
+    batch = tl.cast(row // H, tl.int64)
+    head = row % H
+    kv_head = tl.cast(head // G, tl.int64)
+    head = tl.cast(head, tl.int64)
+    ahead = tl.arange(0, BM)
+    columns = tl.arange(0, D)
+    inside = first + ahead < Tq
+    place = first + Tk - Tq  # of the first query among the keys' tokens
+    places = place + ahead
+    if SEGMENTED:
+        starts += batch * Tk
+        begin = tl.load(starts + places, mask=inside, other=Tk)
+        real = begin < Tk
+    else:
+        begin = places
+        real = inside
+    step = tl.cast(first, tl.int64)
+    there = real[:, None]
+    q += batch * q_batch + head * q_head + step * q_token
+    out += batch * out_batch + head * out_head + step * out_token
+    dout += batch * dout_batch + head * dout_head + step * dout_token
+    outputs = tl.load(out + ahead[:, None] * out_token + columns[None, :], mask=there, other=0.0)
+    pulls = tl.load(dout + ahead[:, None] * dout_token + columns[None, :], mask=there, other=0.0)
+    differences = tl.sum(outputs.to(tl.float32) * pulls.to(tl.float32), 1)  # [BM]
+    if LSE:
+        dlse += batch * dlse_batch + head * dlse_head + step * dlse_token
+        differences -= tl.load(dlse + ahead * dlse_token, mask=real, other=0.0)
+    line = (batch * H + head) * Tq + first
+    tl.store(delta + line + ahead, differences, mask=inside)
+    bits = tl.load(lse + line + ahead, mask=real, other=0.0) * LOG2_E
+    queries = tl.load(q + ahead[:, None] * q_token + columns[None, :], mask=there, other=0.0)
+    queries = queries.to(DT)
+    pulls = pulls.to(DT)
+    k += batch * k_batch + kv_head * k_head
+    v += batch * v_batch + kv_head * v_head
+    low, left, right, high = key_range(place, begin, Tk, window, BM, BN, WINDOWED, SEGMENTED)
+    sums = tl.zeros([BM, D], tl.float32)
+    if WINDOWED | SEGMENTED:
+        sums = _visit_keys(
+            sums, queries, pulls, bits, differences, places, begin, k, v, starts, k_token, v_token,
+            low, left, Tk, window, factor, inner,
+            BN, D, DT, WINDOWED, SEGMENTED, CAPPED, True,
+        )  # fmt: skip
+    sums = _visit_keys(
+        sums, queries, pulls, bits, differences, places, begin, k, v, starts, k_token, v_token,
+        left, right, Tk, window, factor, inner,
+        BN, D, DT, WINDOWED, SEGMENTED, CAPPED, False,
+    )  # fmt: skip
+    sums = _visit_keys(
+        sums, queries, pulls, bits, differences, places, begin, k, v, starts, k_token, v_token,
+        right, high, Tk, window, factor, inner,
+        BN, D, DT, WINDOWED, SEGMENTED, CAPPED, True,
+    )  # fmt: skip
+    dq += batch * dq_batch + head * dq_head + step * dq_token
+    tl.store(
+        dq + ahead[:, None] * dq_token + columns[None, :],
+        (sums * scale).to(dq.dtype.element_ty),
+        mask=inside[:, None],
+    )
+
+
+@triton.jit
+def _visit_queries(
+    dk, dv, key, value, keys, q, dout, lse, delta, starts, q_token, dout_token,
+    low, high, Tq, Tk, window, factor, inner,
+    BM: tl.constexpr, D: tl.constexpr, DT: tl.constexpr,
+    WINDOWED: tl.constexpr, SEGMENTED: tl.constexpr, CAPPED: tl.constexpr, MASK: tl.constexpr,
+):  # fmt: skip
+    """Adds what a tile of keys gets from the queries at places ``low`` to ``high``, of one head.
+
+    All tiles lie on their side, ``[BN, BM]``: the sums over queries are then products.
+    """
+    columns = tl.arange(0, D)
+    ahead = tl.arange(0, BM)
+    for place in range(low, high, BM):
+        first = place + Tq - Tk
+        step = tl.cast(first, tl.int64)
+        q_tile = q + step * q_token + ahead[:, None] * q_token + columns[None, :]
+        dout_tile = dout + step * dout_token + ahead[:, None] * dout_token + columns[None, :]
+        seen = True
+        if MASK:
+            inside = first + ahead < Tq
+            begin = place + ahead
+            if SEGMENTED:
+                begin = tl.load(starts + place + ahead, mask=inside, other=Tk)
+                inside = begin < Tk
+            queries = tl.load(q_tile, mask=inside[:, None], other=0.0).to(DT)
+            pulls = tl.load(dout_tile, mask=inside[:, None], other=0.0).to(DT)
+            bits = tl.load(lse + first + ahead, mask=inside, other=0.0) * LOG2_E
+            differences = tl.load(delta + first + ahead, mask=inside, other=0.0)
+            seen = visible(
+                place + ahead[None, :], keys[:, None], begin[None, :], window, WINDOWED, SEGMENTED
+            )
+        else:
+            queries = tl.load(q_tile).to(DT)
+            pulls = tl.load(dout_tile).to(DT)
+            bits = tl.load(lse + first + ahead) * LOG2_E
+            differences = tl.load(delta + first + ahead)
+        score = scores(key, queries, inner, CAPPED)  # [BN, BM]
+        pull = tl.dot(value, tl.trans(pulls), input_precision="ieee")
+        weight, flow = _gradient_of_scores(
+            score, seen, bits[None, :], differences[None, :], pull, factor, CAPPED, MASK
+        )
+        dv = tl.dot(weight.to(DT), pulls, dv, input_precision="ieee")
+        dk = tl.dot(flow.to(DT), queries, dk, input_precision="ieee")
+    return dk, dv
+
+
+@triton.jit(do_not_specialize=["Tq", "Tk", "window"])
+def attention_backward_dkv_kernel(
+    q, k, v, dout, lse, delta, dk, dv, starts, ends,
+    q_batch, q_head, q_token, k_batch, k_head, k_token, v_batch, v_head, v_token,
+    dout_batch, dout_head, dout_token, dk_batch, dk_head, dk_token, dv_batch, dv_head, dv_token,
+    K, G, Tq, Tk, window, factor, inner, scale,
+    BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr, DT: tl.constexpr,
+    WINDOWED: tl.constexpr, SEGMENTED: tl.constexpr, CAPPED: tl.constexpr,
+):  # fmt: skip
+    program = tl.program_id(0)
+    tiles = tl.cdiv(Tk, BN)
+    first = (program % tiles) * BN  # earlier keys are seen by more queries: they start first
+    row = program // tiles
+    batch = tl.cast(row // K, tl.int64)
+    kv_head = tl.cast(row % K, tl.int64)
+    ahead = tl.arange(0, BN)
+    columns = tl.arange(0, D)
+    keys = first + ahead
+    inside = keys < Tk
+    real = inside
+    low = tl.maximum(first, Tk - Tq)
+    full = first + BN - 1  # from here on, queries come after all keys of the tile
+    high = Tk
+    end = Tk  # up to here, they are within the window and in the row of all of them
+    if WINDOWED:
+        high = tl.minimum(high, first + BN + window - 1)
+        end = tl.minimum(end, first + window)
+    if SEGMENTED:
+        starts += batch * Tk
+        row_ends = tl.load(ends + batch * Tk + keys, mask=inside, other=0)
+        real = row_ends > 0
+        high = tl.minimum(high, tl.max(row_ends, 0))
+        end = tl.minimum(end, tl.min(row_ends, 0))
+    before = tl.minimum(tl.maximum(full - low, 0), tl.maximum(high - low, 0))
+    left = low + (before + BM - 1) // BM * BM
+    right = left + tl.maximum(end - left, 0) // BM * BM
+    step = tl.cast(first, tl.int64)
+    there = real[:, None]
+    k += batch * k_batch + kv_head * k_head + step * k_token
+    v += batch * v_batch + kv_head * v_head + step * v_token
+    key = tl.load(k + ahead[:, None] * k_token + columns[None, :], mask=there, other=0.0).to(DT)
+    value = tl.load(v + ahead[:, None] * v_token + columns[None, :], mask=there, other=0.0).to(DT)
+    dk_sums = tl.zeros([BN, D], tl.float32)
+    dv_sums = tl.zeros([BN, D], tl.float32)
+    for member in range(G):
+        head = kv_head * G + member
+        q_rows = q + batch * q_batch + head * q_head
+        dout_rows = dout + batch * dout_batch + head * dout_head
+        lse_rows = lse + ((batch * K + kv_head) * G + member) * Tq
+        delta_rows = delta + ((batch * K + kv_head) * G + member) * Tq
+        dk_sums, dv_sums = _visit_queries(
+            dk_sums, dv_sums, key, value, keys, q_rows, dout_rows, lse_rows, delta_rows, starts,
+            q_token, dout_token, low, left, Tq, Tk, window, factor, inner,
+            BM, D, DT, WINDOWED, SEGMENTED, CAPPED, True,
+        )  # fmt: skip
+        dk_sums, dv_sums = _visit_queries(
+            dk_sums, dv_sums, key, value, keys, q_rows, dout_rows, lse_rows, delta_rows, starts,
+            q_token, dout_token, left, right, Tq, Tk, window, factor, inner,
+            BM, D, DT, WINDOWED, SEGMENTED, CAPPED, False,
+        )  # fmt: skip
+        dk_sums, dv_sums = _visit_queries(
+            dk_sums, dv_sums, key, value, keys, q_rows, dout_rows, lse_rows, delta_rows, starts,
+            q_token, dout_token, right, high, Tq, Tk, window, factor, inner,
+            BM, D, DT, WINDOWED, SEGMENTED, CAPPED, True,
+        )  # fmt: skip
+    dk += batch * dk_batch + kv_head * dk_head + step * dk_token
+    dv += batch * dv_batch + kv_head * dv_head + step * dv_token
+    tl.store(
+        dk + ahead[:, None] * dk_token + columns[None, :],
+        (dk_sums * scale).to(dk.dtype.element_ty),
+        mask=inside[:, None],
+    )
+    tl.store(
+        dv + ahead[:, None] * dv_token + columns[None, :],
+        dv_sums.to(dv.dtype.element_ty),
+        mask=inside[:, None],
+    )
+
+
+def attention_backward(
+    dout: Tensor,
+    dlse: Tensor | None,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    out: Tensor,
+    lse: Tensor,
+    rows: Spans | None,
+    *,
+    scale: float,
+    window: int | None,
+    softcap: float | None,
+    dq_tile: Tile,
+    dkv_tile: Tile,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of ``q``, ``k`` and ``v``, from those of the output and the log-sum-exp.
+
+    The latter enters as ``delta - dlse``, ``delta`` being ``sum_d out dout`` for each query.
+    """
+    batch, heads, queries, width = q.shape
+    kv_heads, keys = k.shape[1:3]
+    group = heads // kv_heads
+    dtype, device = runtime.storage_dtype(q.dtype), q.device
+    dq = runtime.empty((batch, queries, heads, width), dtype, device).transpose(1, 2)
+    dk = runtime.empty((batch, keys, kv_heads, width), dtype, device).transpose(1, 2)
+    dv = runtime.empty((batch, keys, kv_heads, width), dtype, device).transpose(1, 2)
+    delta = runtime.empty((batch, heads, queries), torch.float32, device)
+    starts, ends = (None, None) if rows is None else (rows.starts, rows.ends)
+    numbers = (group, queries, keys, window or 0, *factors(scale, softcap), scale)
+    constants = {
+        "D": width,
+        "DT": runtime.dot_dtype(q.dtype),
+        "WINDOWED": window is not None,
+        "SEGMENTED": rows is not None,
+        "CAPPED": softcap is not None,
+    }
+    programs = runtime.cdiv(queries, dq_tile["BM"]) * heads * batch
+    if programs:
+        attention_backward_dq_kernel[(programs,)](
+            q, k, v, out, dout, lse, dlse, dq, delta, starts,
+            *_strides(q, k, v, out, dout), *((0, 0, 0) if dlse is None else dlse.stride()),
+            *_strides(dq), heads, *numbers,
+            BM=dq_tile["BM"], BN=dq_tile["BN"], LSE=dlse is not None,
+            **constants, **runtime.options(dq_tile),
+        )  # fmt: skip
+    programs = runtime.cdiv(keys, dkv_tile["BN"]) * kv_heads * batch
+    if programs:
+        attention_backward_dkv_kernel[(programs,)](
+            q, k, v, dout, lse, delta, dk, dv, starts, ends,
+            *_strides(q, k, v, dout, dk, dv), kv_heads, *numbers,
+            BM=dkv_tile["BM"], BN=dkv_tile["BN"],
+            **constants, **runtime.options(dkv_tile),
+        )  # fmt: skip
+    dtype = q.dtype
+    return runtime.rounded(dq, dtype), runtime.rounded(dk, dtype), runtime.rounded(dv, dtype)
+
+
+def _strides(*tensors: Tensor) -> tuple[int, ...]:
+    """Of batch, heads and tokens."""
+    return tuple(stride for each in tensors for stride in each.stride()[:3])
