@@ -40,15 +40,6 @@ class Row:
 
 
 TABLE: tuple[Row, ...] = (
-    Row("attention_forward", "half", Tile({"BM": 128, "BN": 64}, warps=8, stages=3)),
-    Row("attention_forward", "float32", Tile({"BM": 64, "BN": 32}, warps=8, stages=2)),
-    Row("attention_forward", "interpreted", Tile({"BM": 16, "BN": 16})),
-    Row("attention_backward_dq", "half", Tile({"BM": 64, "BN": 64}, warps=4, stages=2)),
-    Row("attention_backward_dq", "float32", Tile({"BM": 32, "BN": 32}, warps=8, stages=2)),
-    Row("attention_backward_dq", "interpreted", Tile({"BM": 16, "BN": 16})),
-    Row("attention_backward_dkv", "half", Tile({"BM": 64, "BN": 64}, warps=8, stages=2)),
-    Row("attention_backward_dkv", "float32", Tile({"BM": 32, "BN": 32}, warps=8, stages=2)),
-    Row("attention_backward_dkv", "interpreted", Tile({"BM": 16, "BN": 16})),
     Row("rms_norm_forward", "half", Tile({"elements": 2048}, warps=4)),
     Row("rms_norm_forward", "half", Tile({"elements": 4096}, warps=8), width=4096),
     Row("rms_norm_forward", "half", Tile({"elements": 8192}, warps=8), width=8192),
