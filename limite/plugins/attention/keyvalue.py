@@ -20,6 +20,7 @@ class KeyValueCache(LayerCache):
     def __init__(self, keys: Tensor, values: Tensor) -> None:
         self.keys = keys  # [R, kv_heads, D, slots]
         self.values = values  # [R, kv_heads, slots, D]
+        self.transposed_keys = keys.transpose(2, 3)  # as attention takes them, like the values
 
     @classmethod
     def empty(
@@ -81,10 +82,6 @@ class KeyValueCache(LayerCache):
         count = rows * kv_heads
         self.keys.view(count, width, slots).scatter_(2, column, keys.reshape(count, width, 1))
         self.values.view(-1, width).index_copy_(0, place, values.reshape(count, width))
-
-    def visible(self) -> tuple[Tensor, Tensor]:
-        """All keys and values as attention takes them, ``[R, kv_heads, slots, D]``."""
-        return self.keys.transpose(2, 3), self.values
 
     def positions(self, lengths: Tensor) -> Tensor:
         """The position in each slot after ``lengths [R]`` tokens, below 0 none: ``[R, slots]``."""

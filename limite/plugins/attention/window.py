@@ -167,11 +167,12 @@ class WindowMixer(AttentionMixer):
     ) -> Tensor:
         cache.append_one(keys, values, moment)
         out, _ = ops.attention_decode(
-            queries[:, :, None],
-            *cache.visible(),
+            queries.unsqueeze(2),
+            cache.transposed_keys,
+            cache.values,
             moment,
             scale=self.scale,
             window=self.window,
             need_lse=False,
         )
-        return out[:, :, 0]
+        return out.squeeze(2)

@@ -9,7 +9,6 @@ from limite.core.kernels.moment import Moment
 from limite.core.kernels.slots import TILE, tiles
 
 
-@torch.no_grad()
 def attention_decode(
     q: Tensor,
     k_cache: Tensor,
@@ -26,38 +25,58 @@ def attention_decode(
     Keys are best stored channel by channel, ``[B, K, D, S]``, and passed as the transposed view:
     the order in which one query is fastest multiplied with all of them.
     """
+    if torch.is_grad_enabled():
+        with torch.no_grad():
+            return attention_decode(
+                q,
+                k_cache,
+                v_cache,
+                moment,
+                scale=scale,
+                window=window,
+                softcap=softcap,
+                need_lse=need_lse,
+            )
     rows, heads, _, width = q.shape
     kv_heads, slots = v_cache.shape[1], v_cache.shape[2]
     wide = q.dtype if q.dtype.itemsize >= 4 else torch.float32
-    if not slots or not q.numel():
+    if not q.numel():
         endless = q.new_full((rows, heads, 1), -torch.inf, dtype=wide)
         return torch.zeros_like(q), endless if need_lse else None
     count = rows * kv_heads
-    keys = k_cache.transpose(2, 3).reshape(count, width, slots)
-    values = v_cache.reshape(count, slots, width)
-    grouped = q.reshape(count, heads // kv_heads, width).to(wide)
+    keys = k_cache.transpose(2, 3).flatten(0, 1)  # [B * K, D, S]
+    values = v_cache.flatten(0, 1)  # [B * K, S, D]
+    grouped = q.reshape(count, heads // kv_heads, width)
     bias, bare = _bias(moment, slots, kv_heads, window, wide)
-    if slots < TILE:  # a ring, always this size
-        stretches = [(0, slots)]
-    else:
-        stretches = _live(moment, slots, window)
-    parts = []
-    for a, b in stretches:
-        product = grouped.bmm(keys[..., a:b].to(wide))
-        if softcap is None:
-            parts.append(torch.add(bias[..., a:b], product, alpha=scale))
-        else:
-            parts.append(product.mul_(scale / softcap).tanh_().mul_(softcap).add_(bias[..., a:b]))
-    pieces = [values[:, a:b].to(wide) for a, b in stretches]
+    pieces = [(keys, values, bias)]
+    if slots >= TILE:
+        pieces = [
+            (keys[..., a:b], values[:, a:b], bias[..., a:b])
+            for a, b in _live(moment, slots, window)
+        ]
+    if wide != q.dtype:
+        grouped = grouped.to(wide)
+        pieces = [(k.to(wide), v.to(wide), hidden) for k, v, hidden in pieces]
+    scores = [_scores(grouped, k, hidden, scale, softcap) for k, _, hidden in pieces]
     lse: Tensor | None = None
-    if slots < TILE and not need_lse:
-        out = parts[0].softmax(-1).bmm(pieces[0])
+    if slots < TILE and not need_lse:  # a ring, always this size
+        out = scores[0].softmax(-1).bmm(pieces[0][1])
         if bare is not None:
             out.masked_fill_(bare, 0.0)
     else:
-        out, lse = _tiled(parts, pieces, bare, need_lse)
-    out = out.view(rows, heads, 1, width).to(q.dtype)
-    return out, lse.view(rows, heads, 1) if lse is not None else None
+        out, lse = _tiled(scores, [v for _, v, _ in pieces], bare, need_lse)
+    out = out.view(rows, heads, 1, width)
+    if wide != q.dtype:
+        out = out.to(q.dtype)
+    return out, None if lse is None else lse.view(rows, heads, 1)
+
+
+def _scores(
+    grouped: Tensor, keys: Tensor, bias: Tensor, scale: float, softcap: float | None
+) -> Tensor:
+    if softcap is None:
+        return torch.baddbmm(bias, grouped, keys, alpha=scale)  # [B * K, G, slots]
+    return grouped.bmm(keys).mul_(scale / softcap).tanh_().mul_(softcap).add_(bias)
 
 
 def _tiled(

@@ -1,0 +1,218 @@
+"""Attention in plain torch: which of the ways is fastest for the shapes at hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from limite.core.kernels.cpu import attention_chunked as chunked
+from limite.core.kernels.cpu import attention_fold as fold
+from limite.core.kernels.cpu import attention_short as short
+from limite.core.kernels.cpu import attention_stretches as stretches
+from limite.core.kernels.layout import Layout
+from limite.core.kernels.segments import Segments, spans
+
+SHORT = 192
+"""Rows up to this many tokens keep their attention weights for the backward pass."""
+
+NARROW = 64
+"""Windows up to this many tokens, of packed rows, are worked through in stretches."""
+
+Way = short.Short | stretches.Stretched | chunked.Chunked
+"""One of the ways, with all that shapes it apart from the tensors."""
+
+
+def attention_forward(
+    q: Tensor, k: Tensor, v: Tensor, way: Way, need_lse: bool
+) -> tuple[Tensor, Tensor | None, list[Tensor]]:
+    """Output, log-sum-exp (None where not needed), and what ``attention_backward`` reads."""
+    if isinstance(way, short.Short):
+        return short.short_forward(q, k, v, way, need_lse)
+    if isinstance(way, stretches.Stretched):
+        return stretches.stretched_forward(q, k, v, way, need_lse)
+    out, lse = chunked.chunked_forward(q, k, v, way)
+    return out, lse if need_lse else None, [q, k, v, out, lse]
+
+
+def attention_backward(
+    kept: list[Tensor], d_out: Tensor | None, d_lse: Tensor | None, way: Way
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of ``q``, ``k`` and ``v``."""
+    if isinstance(way, short.Short):
+        return short.short_backward(kept, d_out, d_lse, way)
+    if isinstance(way, stretches.Stretched):
+        return stretches.stretched_backward(kept, d_out, d_lse, way)
+    q, k, v, out, lse = kept
+    return chunked.chunked_backward(q, k, v, out, lse, d_out, d_lse, way)
+
+
+class _Attention(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, q: Tensor, k: Tensor, v: Tensor, way: Way, need_lse: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        out, lse, kept = attention_forward(q, k, v, way, need_lse)
+        ctx.save_for_backward(*kept)
+        ctx.way = way
+        ctx.set_materialize_grads(False)
+        return out, lse
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, d_out: Tensor | None, d_lse: Tensor | None) -> tuple[Tensor | None, ...]:
+        if d_out is None and d_lse is None:
+            return None, None, None, None, None
+        return (*attention_backward(list(ctx.saved_tensors), d_out, d_lse, ctx.way), None, None)
+
+
+@attrs.frozen
+class _Settings:
+    scale: float
+    window: int | None
+    softcap: float | None
+    need_lse: bool
+
+    def within(self, longest: int) -> _Settings:
+        """The same for rows of up to ``longest`` keys: without a window that hides nothing."""
+        if self.window is None or self.window < longest:
+            return self
+        return attrs.evolve(self, window=None)
+
+
+def _attend(
+    q: Tensor, k: Tensor, v: Tensor, way: Way, need_lse: bool
+) -> tuple[Tensor, Tensor | None]:
+    if torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad):
+        result: tuple[Tensor, Tensor | None] = _Attention.apply(q, k, v, way, need_lse)  # type: ignore[no-untyped-call]
+        return result
+    return attention_forward(q, k, v, way, need_lse)[:2]
+
+
+def attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    scale: float,
+    window: int | None,
+    segments: Segments | None,
+    softcap: float | None,
+    need_lse: bool,
+) -> tuple[Tensor, Tensor | None]:
+    """See ``ops.attention``. Half precision is computed in float32 and rounded once."""
+    if not q.numel():
+        lse = q.sum(-1, dtype=torch.promote_types(q.dtype, torch.float32))
+        return q.clone(), lse if need_lse else None
+    dtype = q.dtype
+    if dtype.itemsize < 4:
+        q, k, v = q.float(), k.float(), v.float()
+    settings = _Settings(scale, window, softcap, need_lse)
+    if segments is None:
+        out, lse = _rectangle(q, k, v, settings)
+    elif isinstance(segments, Layout):
+        out, lse = _packed(q, k, v, segments, settings)
+    elif q.shape[2] == k.shape[2]:
+        out, lse = _by_rows(q, k, v, segments, settings)
+    else:
+        out, lse = _last_of_rows(q, k, v, segments, settings)
+    return (out if out.dtype == dtype else out.to(dtype)), lse
+
+
+def _rectangle(
+    q: Tensor, k: Tensor, v: Tensor, settings: _Settings
+) -> tuple[Tensor, Tensor | None]:
+    """Rows of one length, and nothing hidden but the future, and what lies before the window."""
+    heads, queries = q.shape[1:3]
+    kv_heads, keys = k.shape[1:3]
+    settings = settings.within(keys)
+    window, softcap = settings.window, settings.softcap
+    if keys <= SHORT:
+        added = short.bias(queries, keys, window, heads // kv_heads, q.dtype, q.device)
+        way: Way = short.Short(None, (added,), settings.scale, softcap)
+    elif queries == keys and window is None and softcap is None and not settings.need_lse:
+        grouped = heads != kv_heads
+        out = F.scaled_dot_product_attention(
+            q, k, v, is_causal=True, scale=settings.scale, enable_gqa=grouped
+        )
+        return out, None
+    else:
+        way = chunked.Chunked(settings.scale, window, softcap)
+    return _attend(q, k, v, way, settings.need_lse)
+
+
+def _packed(
+    q: Tensor, k: Tensor, v: Tensor, layout: Layout, settings: _Settings
+) -> tuple[Tensor, Tensor | None]:
+    """Rows end to end ``[1, heads, N, D]``."""
+    kv_heads, group = k.shape[1], q.shape[1] // k.shape[1]
+    scale, softcap, need_lse = settings.scale, settings.softcap, settings.need_lse
+    window = settings.within(layout.longest).window
+    if window is not None and window <= NARROW:
+        way: Way = stretches.stretched(layout, window, kv_heads, group, q.dtype, scale, softcap)
+        return _attend(q, k, v, way, need_lse)
+    if layout.longest <= SHORT:
+        biases = [
+            short.bias(block.length, block.length, window, group, q.dtype, q.device)
+            for block in layout.blocks
+        ]
+        return _attend(q, k, v, short.Short(layout, biases, scale, softcap), need_lse)
+    outs, sums = [], []
+    for block in zip(*(fold.cut(x, layout) for x in (q, k, v)), strict=True):
+        out, lse = _rectangle(*(x.transpose(1, 2) for x in block), settings)
+        outs.append(out.transpose(1, 2))
+        if lse is not None:
+            sums.append(lse.transpose(1, 2))
+    return fold.join(outs, layout), fold.join(sums, layout) if need_lse else None
+
+
+def _by_rows(
+    q: Tensor, k: Tensor, v: Tensor, segments: Tensor, settings: _Settings
+) -> tuple[Tensor, Tensor | None]:
+    """Rows numbered in ``segments [B, T]``: taken out of the padding, and put back."""
+    batch, tokens = segments.shape
+    real = (segments.flatten() >= 0).nonzero().squeeze(1)  # [N]
+    if not len(real):
+        nowhere = torch.ones((), dtype=torch.bool, device=q.device)
+        lse = q.sum(-1).masked_fill(nowhere, -torch.inf)
+        return q.masked_fill(nowhere, 0.0), lse if settings.need_lse else None
+    row = spans(segments).starts + tokens * torch.arange(batch, device=q.device)[:, None]
+    _, lengths = row.flatten()[real].unique_consecutive(return_counts=True)
+    layout = Layout.from_lengths(lengths, q.device)
+    whole = layout.tokens == batch * tokens
+
+    def take(x: Tensor) -> Tensor:
+        flat = x.transpose(1, 2).flatten(0, 1)  # [B * T, heads, D]
+        return (flat if whole else flat.index_select(0, real)).transpose(0, 1)[None]
+
+    def put(x: Tensor, around: float) -> Tensor:
+        """``[1, heads, N, ...]`` to ``[B, heads, T, ...]``."""
+        flat = x[0].transpose(0, 1)
+        if not whole:
+            wide = flat.new_full((batch * tokens, *flat.shape[1:]), around)
+            flat = wide.index_copy(0, real, flat)
+        return flat.unflatten(0, (batch, tokens)).transpose(1, 2)
+
+    out, lse = _packed(take(q), take(k), take(v), layout, settings)
+    return put(out, 0.0), None if lse is None else put(lse, -torch.inf)
+
+
+def _last_of_rows(
+    q: Tensor, k: Tensor, v: Tensor, segments: Tensor, settings: _Settings
+) -> tuple[Tensor, Tensor | None]:
+    """As ``_by_rows``, the queries being the last of the keys' tokens."""
+    queries, keys = q.shape[2], k.shape[2]
+    rows = spans(segments)
+    padding = rows.padding[:, None, :, None]  # [B, 1, Tk, 1]
+    # Weight 0 times whatever lies there is 0 only where that is finite.
+    q = q.masked_fill(padding[:, :, keys - queries :], 0.0)
+    k, v = k.masked_fill(padding, 0.0), v.masked_fill(padding, 0.0)
+    window = settings.within(keys).window
+    way = chunked.Chunked(
+        settings.scale, window, settings.softcap, rows.starts[:, keys - queries :]
+    )
+    return _attend(q, k, v, way, settings.need_lse)

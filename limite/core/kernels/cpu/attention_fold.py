@@ -1,0 +1,48 @@
+"""Heads and tokens as batched products want them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from limite.core.kernels.layout import Layout
+
+
+def fold(padded: Tensor, kv_heads: int) -> Tensor:
+    """``[b, T, K * G, D]`` to ``[b * K, T * G, D]``; a view when there is one key/value head.
+
+    Key/value heads go with the rows, and a group's heads with the queries.
+    """
+    rows, length, heads, width = padded.shape
+    if kv_heads == 1:
+        return padded.reshape(rows, length * heads, width)
+    split = padded.reshape(rows, length, kv_heads, heads // kv_heads, width).transpose(1, 2)
+    return split.reshape(rows * kv_heads, length * heads // kv_heads, width)
+
+
+def unfold(folded: Tensor, rows: int, length: int) -> Tensor:
+    """The way back: ``[b, T, K * G, D]``."""
+    split = folded.view(rows, len(folded) // rows, length, -1, folded.shape[-1])
+    return split.transpose(1, 2).flatten(2, 3)
+
+
+def cut(streams: Tensor, layout: Layout | None) -> list[Tensor]:
+    """``[B, heads, T, D]`` as blocks ``[b, T, heads, D]``: padded rows of a layout, or all."""
+    if layout is None:
+        return [streams.transpose(1, 2)]
+    return layout.pad(streams[0].transpose(0, 1))
+
+
+def spread(gradient: Tensor, layout: Layout | None) -> list[Tensor]:
+    """As ``cut``, with zeros in the padding."""
+    if layout is None:
+        return [gradient.transpose(1, 2)]
+    return layout.spread(gradient[0].transpose(0, 1))
+
+
+def join(blocks: Sequence[Tensor], layout: Layout | None) -> Tensor:
+    """Blocks ``[b, T, heads, D]`` to ``[B, heads, T, D]``, which is a view."""
+    if layout is None:
+        return blocks[0].transpose(1, 2)
+    return layout.unpad(blocks).transpose(0, 1)[None]
