@@ -1,4 +1,4 @@
-"""Which cached keys a chunk of new tokens sees, for rows of different lengths."""
+"""The rows of a chunk of new tokens, by size, and what each group reads of the cache."""
 
 from __future__ import annotations
 
@@ -7,27 +7,42 @@ import torch
 from torch import Tensor
 
 from limite.core.kernels.layout import Layout
+from limite.core.kernels.moment import Moment
 from limite.core.kernels.slots import bucket
-from limite.plugins.attention.keyvalue import positions_of
-
-
-def band(length: int, window: int, device: torch.device) -> Tensor:
-    """``[T, T]`` bool: which keys each query sees, the last ``window`` up to itself."""
-    distance = torch.arange(length, device=device)[:, None] - torch.arange(length, device=device)
-    return (distance >= 0) & (distance < window)
 
 
 @attrs.frozen(eq=False)
 class ChunkGroup:
-    """Rows whose chunks, and pasts, fill the same number of places."""
+    """Rows whose chunks, and pasts, fill the same number of places.
+
+    Chunks are padded at the right, pasts at the left, so that tokens that follow each other in a
+    row lie side by side.
+    """
 
     rows: Tensor  # [b] indexes
     places: int  # of the padded chunk
-    past: int  # slots read of the cache
     padded: Tensor  # [b * places] tokens, the last repeated
     tokens: Tensor  # [n] the group's tokens
     real: Tensor  # [n] their places in the padded view
-    mask: Tensor | None  # [b, 1, places, past + places]; None: causal and no past
+    past: Tensor | None  # [b, P] slots of the tokens before, in their order
+    segments: Tensor | None  # [b, P + places] 0 where there is a token, -1 in the padding
+
+
+@attrs.frozen(eq=False)
+class SingleTokens:
+    """Rows with a chunk of one token: for them, a decoding step."""
+
+    rows: Tensor | None  # [b] indexes; None: all
+    tokens: Tensor  # [b] their tokens
+    moment: Moment
+
+
+@attrs.frozen(eq=False)
+class Chunks:
+    """All rows of a chunk that have any tokens."""
+
+    groups: list[ChunkGroup]
+    single: SingleTokens | None
 
 
 def _places(length: int) -> int:
@@ -35,39 +50,49 @@ def _places(length: int) -> int:
     return 1 << (length - 1).bit_length() if length <= 32 else -(-length // 32) * 32
 
 
-def chunk_groups(
-    layout: Layout, before: tuple[int, ...], slots: int, window: int | None
-) -> list[ChunkGroup]:
+def sorted_chunks(layout: Layout, before: tuple[int, ...], slots: int) -> Chunks:
     """The rows of a chunk by size, so that the shapes a row is computed in are its own."""
     members: dict[tuple[int, int], list[int]] = {}
+    single: list[int] = []
     for row, (length, seen) in enumerate(zip(layout.lengths, before, strict=True)):
-        if length:
+        if length == 1:
+            single.append(row)
+        elif length:
             past = min(slots, bucket(seen)) if seen else 0
             members.setdefault((_places(length), past), []).append(row)
-    groups = []
-    for (places, past), numbers in members.items():
-        rows = torch.tensor(numbers, device=layout.device)
-        place = torch.arange(places, device=layout.device)
-        lengths = layout.lengths_tensor[rows]
-        padded = layout.starts[rows][:, None] + torch.minimum(place, lengths[:, None] - 1)
-        real = (place < lengths[:, None]).flatten().nonzero().squeeze(1)
-        seen_tokens = torch.tensor([before[row] for row in numbers], device=layout.device)
-        mask = _mask(place, seen_tokens, past, slots, window)
-        groups.append(
-            ChunkGroup(rows, places, past, padded.flatten(), padded.flatten()[real], real, mask)
-        )
-    return groups
+    groups = [
+        _group(layout, before, numbers, places, past, slots)
+        for (places, past), numbers in members.items()
+    ]
+    return Chunks(groups, _single(layout, before, single) if single else None)
 
 
-def _mask(place: Tensor, seen: Tensor, past: int, slots: int, window: int | None) -> Tensor | None:
-    """Which of ``past`` slots and of the chunk's own places each query of the chunk sees."""
-    places = len(place)
-    own = band(places, places if window is None else window, place.device)
-    if not past:
-        return None if window is None or window >= places else own[None, None]
-    held = positions_of(torch.arange(past, device=place.device), seen, slots)  # [b, P]
-    visible = (held >= 0)[:, None].expand(-1, places, -1)
-    if window is not None:
-        distance = (seen[:, None] + place)[:, :, None] - held[:, None]
-        visible = visible & (distance < window)
-    return torch.cat((visible, own.expand(len(seen), -1, -1)), dim=2)[:, None]
+def _single(layout: Layout, before: tuple[int, ...], numbers: list[int]) -> SingleTokens:
+    rows = torch.tensor(numbers, device=layout.device)
+    lengths = [before[row] + 1 for row in numbers]
+    moment = Moment(torch.tensor(lengths, device=layout.device), max(lengths))
+    everyone = len(numbers) == layout.rows
+    return SingleTokens(None if everyone else rows, layout.starts[rows], moment)
+
+
+def _group(
+    layout: Layout,
+    before: tuple[int, ...],
+    numbers: list[int],
+    places: int,
+    past: int,
+    slots: int,
+) -> ChunkGroup:
+    rows = torch.tensor(numbers, device=layout.device)
+    place = torch.arange(places, device=layout.device)
+    lengths = layout.lengths_tensor[rows][:, None]
+    padded = (layout.starts[rows][:, None] + torch.minimum(place, lengths - 1)).flatten()
+    real = (place < lengths).flatten().nonzero().squeeze(1)
+    held, segments = None, None
+    if past:
+        seen = torch.tensor([before[row] for row in numbers], device=layout.device)[:, None]
+        position = seen + torch.arange(-past, places, device=layout.device)  # [b, P + places]
+        there = (position >= 0) & (position < seen + lengths)
+        segments = there.long() - 1
+        held = position[:, :past].clamp(min=0) % slots
+    return ChunkGroup(rows, places, padded, padded[real], real, held, segments)

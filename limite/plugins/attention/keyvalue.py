@@ -50,10 +50,9 @@ class KeyValueCache(LayerCache):
         self.keys.index_copy_(0, rows, source.keys)
         self.values.index_copy_(0, rows, source.values)
 
-    def read(self, rows: Tensor, slots: int) -> tuple[Tensor, Tensor]:
-        """Keys and values in the first ``slots`` slots of ``rows``: ``[b, slots, kv_heads, D]``."""
-        keys, values = self.keys[rows, :, :, :slots], self.values[rows, :, :slots]
-        return keys.permute(0, 3, 1, 2), values.transpose(1, 2)
+    def read(self, rows: Tensor, slots: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys and values in ``slots [b, P]`` of ``rows [b]``: ``[b, P, kv_heads, D]``."""
+        return self.keys[rows[:, None], :, :, slots], self.values[rows[:, None], :, slots]
 
     def append(self, keys: Tensor, values: Tensor, layout: Layout, before: tuple[int, ...]) -> None:
         """Stores a chunk ``[N, kv_heads, D]`` of each row; of a long one, what a ring keeps."""
@@ -85,11 +84,5 @@ class KeyValueCache(LayerCache):
 
     def positions(self, lengths: Tensor) -> Tensor:
         """The position in each slot after ``lengths [R]`` tokens, below 0 none: ``[R, slots]``."""
-        slots = torch.arange(self.slots, device=self.values.device)
-        return positions_of(slots, lengths, self.slots)
-
-
-def positions_of(slots: Tensor, lengths: Tensor, size: int) -> Tensor:
-    """The position in each of ``slots`` of a ring of ``size`` after ``lengths [R]`` tokens."""
-    last = lengths[:, None] - 1
-    return last - (last - slots) % size
+        last = lengths[:, None] - 1
+        return last - (last - torch.arange(self.slots, device=last.device)) % self.slots

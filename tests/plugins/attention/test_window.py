@@ -8,7 +8,7 @@ import torch
 from limite.core.kernels.layout import Layout
 from limite.core.kernels.slots import bucket, tiles
 from limite.core.model.spec import AttentionShape
-from limite.plugins.attention import window as window_module
+from limite.core.kernels.cpu import attention as cpu_attention
 from limite.plugins.attention.everywhere import Global
 from limite.plugins.attention.local import Local
 from limite.plugins.attention.local_global import LocalGlobal
@@ -65,8 +65,8 @@ LENGTHS = {
 @pytest.mark.parametrize(("heads", "kv_heads"), [(4, 2), (3, 1), (2, 2)])
 @pytest.mark.parametrize("window", [None, 1, 3, 8, 12, 40])
 def test_values_and_gradients(monkeypatch, way, lengths, heads, kv_heads, window):
-    monkeypatch.setattr(window_module, "NARROW", 64 if way == "stretches" else 0)
-    monkeypatch.setattr(window_module, "SHORT", 0 if way == "long" else 192)
+    monkeypatch.setattr(cpu_attention, "NARROW", 64 if way == "stretches" else 0)
+    monkeypatch.setattr(cpu_attention, "SHORT", 0 if way == "long" else 192)
     component = Global() if window is None else Local(window=window)
     mixer = component.build(shape(heads, kv_heads))
     inputs = streams(sum(lengths), heads, kv_heads)

@@ -106,12 +106,13 @@ def attention(
 ) -> tuple[Tensor, Tensor | None]:
     """See ``ops.attention``. Half precision is computed in float32 and rounded once."""
     if not q.numel():
-        lse = q.sum(-1, dtype=torch.promote_types(q.dtype, torch.float32))
-        return q.clone(), lse if need_lse else None
+        nothing = q.sum(-1, dtype=torch.promote_types(q.dtype, torch.float32))
+        return q.clone(), nothing if need_lse else None
     dtype = q.dtype
     if dtype.itemsize < 4:
         q, k, v = q.float(), k.float(), v.float()
     settings = _Settings(scale, window, softcap, need_lse)
+    lse: Tensor | None
     if segments is None:
         out, lse = _rectangle(q, k, v, settings)
     elif isinstance(segments, Layout):
@@ -162,8 +163,11 @@ def _packed(
         ]
         return _attend(q, k, v, short.Short(layout, biases, scale, softcap), need_lse)
     outs, sums = [], []
-    for block in zip(*(fold.cut(x, layout) for x in (q, k, v)), strict=True):
-        out, lse = _rectangle(*(x.transpose(1, 2) for x in block), settings)
+    blocks = zip(fold.cut(q, layout), fold.cut(k, layout), fold.cut(v, layout), strict=True)
+    for some_q, some_k, some_v in blocks:
+        out, lse = _rectangle(
+            some_q.transpose(1, 2), some_k.transpose(1, 2), some_v.transpose(1, 2), settings
+        )
         outs.append(out.transpose(1, 2))
         if lse is not None:
             sums.append(lse.transpose(1, 2))
@@ -178,10 +182,10 @@ def _by_rows(
     real = (segments.flatten() >= 0).nonzero().squeeze(1)  # [N]
     if not len(real):
         nowhere = torch.ones((), dtype=torch.bool, device=q.device)
-        lse = q.sum(-1).masked_fill(nowhere, -torch.inf)
-        return q.masked_fill(nowhere, 0.0), lse if settings.need_lse else None
+        endless = q.sum(-1).masked_fill(nowhere, -torch.inf)
+        return q.masked_fill(nowhere, 0.0), endless if settings.need_lse else None
     row = spans(segments).starts + tokens * torch.arange(batch, device=q.device)[:, None]
-    _, lengths = row.flatten()[real].unique_consecutive(return_counts=True)
+    _, lengths = torch.unique_consecutive(row.flatten()[real], return_counts=True)
     layout = Layout.from_lengths(lengths, q.device)
     whole = layout.tokens == batch * tokens
 

@@ -99,7 +99,8 @@ def stretched(
         found = cut(layout, window, dtype)
         bias = found.bias.repeat_interleave(kv_heads, 0).repeat_interleave(group, 1)
         layout.memo[memo] = found, bias
-    return Stretched(*layout.memo[memo], scale, softcap)
+    remembered: tuple[Stretches, Tensor] = layout.memo[memo]
+    return Stretched(*remembered, scale, softcap)
 
 
 def stretched_forward(
