@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
+from limite.core.kernels.cpu import attention as cpu_attention
 from limite.core.kernels.layout import Layout
 from limite.core.kernels.slots import bucket, tiles
 from limite.core.model.spec import AttentionShape
-from limite.core.kernels.cpu import attention as cpu_attention
 from limite.plugins.attention.everywhere import Global
 from limite.plugins.attention.local import Local
 from limite.plugins.attention.local_global import LocalGlobal
