@@ -103,7 +103,8 @@ def run_all(
         try:
             return mine.call(*task, limit_s=min(limit_s, left_s))
         except Failed as failure:
-            return failure
+            over = time.monotonic() >= deadline
+            return Failed("dropped: cut off when its time was up") if over else failure
         finally:
             free.append(mine)
 

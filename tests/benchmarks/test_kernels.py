@@ -268,7 +268,11 @@ def test_a_worker_outlives_what_ends_its_process() -> None:
             one.call(time.sleep, 600, limit_s=1)
         assert one.call(int, "7", limit_s=60) == 7
     late = run_all([(int, "7")], processes=1, deadline=time.monotonic() - 1, limit_s=1)
-    assert str(late[0]).startswith("dropped")
+    assert str(late[0]) == "dropped: no time left for it"
+    soon = time.monotonic() + 0.5
+    cut, done = run_all([(time.sleep, 600), (int, "7")], processes=2, deadline=soon, limit_s=60)
+    assert str(cut) == "dropped: cut off when its time was up"
+    assert done == 7 or str(done).startswith("dropped")  # as fast as a process starts
 
 
 def test_a_reason_is_one_line_without_paths() -> None:
