@@ -125,16 +125,15 @@ def answer(question: Question, device: str) -> list[Check]:
     if "need_lse" in problem.arguments:
         problem = attrs.evolve(problem, arguments={**problem.arguments, "need_lse": True})
     with dispatch.use(f"{question.op}=reference"):
-        outputs, gradients = _run(problem.wide(torch.float64), None)
+        outputs, leaves = _run(problem.wide(torch.float64))
     stream = torch.Generator(device).manual_seed(SEED)
     upstream = [
-        torch.randn(out.shape, generator=stream, device=device)
+        torch.randn(out.shape, generator=stream, device=device).to(dtype)
         for out in outputs[: problem.weighted]
     ]
-    upstream = [each.to(dtype) for each in upstream]
-    with dispatch.use(f"{question.op}=reference"):
-        outputs, gradients = _run(problem.wide(torch.float64), upstream)
-    found, found_gradients = _run(problem, upstream)
+    gradients = _gradients(outputs, leaves, upstream)
+    found, leaves = _run(problem)
+    found_gradients = _gradients(found, leaves, upstream)
     backend = backend_of(question.op, problem)["backend"]
     checks = [_check(question, "outputs", backend, _output_errors(problem, found, outputs))]
     if gradients:
@@ -157,24 +156,27 @@ def failed(question: Question, reason: str) -> Check:
     )
 
 
-def _run(
-    problem: Problem, upstream: Sequence[Tensor] | None
-) -> tuple[list[Tensor], tuple[Tensor, ...]]:
-    """Outputs, and the gradients of every tensor where something flows back."""
+def _run(problem: Problem) -> tuple[list[Tensor], list[Tensor]]:
+    """Outputs, and the tensors that they come from; with a graph where something flows back."""
+    differentiate = problem.weighted > 0
     leaves = {
-        name: tensor.detach().requires_grad_(bool(upstream))
+        name: tensor.detach().requires_grad_(differentiate)
         for name, tensor in problem.tensors.items()
     }
-    with torch.set_grad_enabled(bool(upstream)):
+    with torch.set_grad_enabled(differentiate):
         found = problem.call(getattr(ops, problem.op), leaves)
-    outputs = [
-        each for each in (found if isinstance(found, tuple) else (found,)) if each is not None
-    ]
+    outputs = found if isinstance(found, tuple) else (found,)
+    return [each for each in outputs if each is not None], list(leaves.values())
+
+
+def _gradients(
+    outputs: Sequence[Tensor], leaves: Sequence[Tensor], upstream: Sequence[Tensor]
+) -> tuple[Tensor, ...]:
     if not upstream:
-        return outputs, ()
-    through = outputs[: problem.weighted]
+        return ()
+    through = outputs[: len(upstream)]
     flowing = [each.to(out) for each, out in zip(upstream, through, strict=True)]
-    return outputs, torch.autograd.grad(through, list(leaves.values()), flowing)
+    return torch.autograd.grad(through, leaves, flowing)
 
 
 @attrs.frozen
