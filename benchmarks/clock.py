@@ -154,6 +154,7 @@ def race(
     before.
     """
     plans: dict[str, tuple[int, int]] = {}
+    taken: dict[str, list[tuple[float, ...]]] = {name: [] for name in contenders}
     for name, calls in contenders.items():
         clock.sync()
         once = clock.time([calls[0]])[0]
@@ -163,11 +164,12 @@ def race(
             once = median(clock.time(_turns(calls, count)))
         rounds = max(FEWEST_ROUNDS, min(ROUNDS, int(measured_ms / max(once, 1e-3))))
         plans[name] = rounds, max(1, min(MOST_CALLS, int(measured_ms / rounds / max(once, 1e-3))))
-    taken: dict[str, list[tuple[float, ...]]] = {name: [] for name in contenders}
+        if once >= LONG_MS:
+            taken[name] = [(once,)]  # the first of its rounds
     for number in range(ROUNDS):
         for name, calls in contenders.items():
             rounds, count = plans[name]
-            if number < rounds:
+            if len(taken[name]) <= number < rounds:
                 taken[name].append(tuple(clock.time(_turns(calls, count))))
     return {name: Timing(tuple(rounds)) for name, rounds in taken.items()}
 
