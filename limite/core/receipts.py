@@ -17,6 +17,7 @@ from typing import Any
 
 import limite
 from limite.core.jsonl import dumps
+from limite.core.kernels.tiles import table_hash
 
 PACKAGES = ("torch", "numpy", "triton", "safetensors", "zstandard", "math-verify", "sympy")
 """Distributions whose version can change a number."""
@@ -36,12 +37,15 @@ def make_receipt(
     source_text: str | None = None,
     source_path: str | Path | None = None,
     plugins: Mapping[str, str] | None = None,
+    kernels: Mapping[str, str] | None = None,
     dtype: str = "float32",
     device: str = "cpu",
     threads: int = 1,
     seeds: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
     """What ran: versions, plugins (distribution to version), hardware, seeds, and hashes.
+
+    ``kernels`` is operation to implementation; beside it stands the hash of the kernels' tiles.
 
     ``recipe`` is the resolved recipe as plain data. When ``source_path`` lies in a git tree, its
     commit is recorded, and the hash of what was changed since.
@@ -52,6 +56,8 @@ def make_receipt(
         "python": platform.python_version(),
         "packages": {name: _version(name) for name in PACKAGES},
         "plugins": dict(plugins or {}),
+        "kernels": dict(kernels or {}),
+        "tiles_sha256": table_hash(),
         "recipe_sha256": recipe_hash(recipe),
         "source_sha256": None if source_text is None else _sha256(source_text.encode()),
         "git": None if source_path is None else git_state(Path(source_path)),

@@ -84,6 +84,7 @@ def show_plan(recipe: str, plan: dict[str, Any]) -> None:
             for stage in plan["stages"]
         ],
     )
+    click.echo(f"kernels: {plan['kernels_told']}")
     for stage in plan["stages"]:
         if stage["objective"] is not None:
             reads = stage["reads"]

@@ -225,10 +225,20 @@ class Survey:
 
 
 def survey(cases: Iterable[Case], asked: str | None = None) -> Survey:
-    """What runs each case, as ``choose`` says it, and everything that is wrong, each once."""
+    """What runs each case, as ``choose`` says it, and everything that is wrong, each once.
+
+    A name that was given for an operation without a case must be one as well.
+    """
     choices: dict[str, Choice] = {}
     refused: dict[tuple[str, str, str], list[str]] = {}
     faults: dict[str, None] = {}
+    cases = list(cases)
+    try:
+        wish = _asked() if asked is None else _wish(asked, _by_variable(asked))
+        for op in wish.single.keys() - {case.op for case in cases}:
+            _implementation(op, wish.single[op], wish.source)
+    except KernelError as error:
+        faults[str(error)] = None
     for case in cases:
         try:
             choices[case.op] = choose(case, asked)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -33,6 +33,9 @@ class AttentionMixer(nn.Module):
 
     A row's result must not depend on the other rows; in ``extend`` and ``step`` not even by a bit.
     """
+
+    operations: ClassVar[tuple[str, ...]] = ("attention", "attention_decode")
+    """The operations of the kernel core it calls, for ``limite check`` to tell of."""
 
     rotary: bool = False
     """Whether the block turns queries and keys by their positions."""

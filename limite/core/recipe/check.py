@@ -11,10 +11,12 @@ import attrs
 from limite.core import config
 from limite.core.config_faults import Fault
 from limite.core.config_fields import refused
-from limite.core.errors import LimiteError, SettingsError, did_you_mean, sentence
+from limite.core.errors import LimiteError, Mistake, SettingsError, did_you_mean, sentence
+from limite.core.kernels.dispatch import Survey
 from limite.core.kinds import Advantage, LRSchedule, Objective, Optimizer
 from limite.core.model.spec import ModelSpec
 from limite.core.recipe.cost import Plan, plan_of
+from limite.core.recipe.kernel_checks import kernel_survey
 from limite.core.recipe.load import LoadedRecipe, draft_recipe, finished, in_order
 from limite.core.recipe.problem_checks import Texts, problem_faults
 from limite.core.recipe.recipe import Recipe
@@ -36,6 +38,7 @@ def check_file(
     draft = draft_recipe(path, overrides, registry)
     found = look_over(draft.recipe, registry, complete=not draft.mistakes)
     mistakes = [*draft.mistakes, *config.mistakes(found.faults, draft.locate)]
+    mistakes += [Mistake(fault) for fault in found.kernels.faults]
     if mistakes:
         raise SettingsError(in_order(list(dict.fromkeys(mistakes))))
     loaded = finished(draft, registry)
@@ -45,8 +48,10 @@ def check_file(
 def check_recipe(loaded: LoadedRecipe, registry: Registry) -> Plan:
     """What the recipe will do and cost. A SettingsError lists all that would stop it."""
     found = look_over(loaded.recipe, registry)
-    if found.faults:
-        raise SettingsError(config.mistakes(found.faults, loaded.locate))
+    mistakes = config.mistakes(found.faults, loaded.locate)
+    mistakes += [Mistake(fault) for fault in found.kernels.faults]
+    if mistakes:
+        raise SettingsError(mistakes)
     return found.plan(loaded.recipe, registry)
 
 
@@ -57,10 +62,11 @@ class Findings:
     faults: list[Fault]
     decoder: Decoder | None
     texts: Mapping[str, Texts]
+    kernels: Survey
 
     def plan(self, recipe: Recipe, registry: Registry) -> Plan:
         assert self.decoder is not None
-        return plan_of(recipe, self.decoder, self.texts, registry)
+        return plan_of(recipe, self.decoder, self.texts, registry, self.kernels)
 
 
 def look_over(recipe: Recipe, registry: Registry, *, complete: bool = True) -> Findings:
@@ -98,7 +104,8 @@ def look_over(recipe: Recipe, registry: Registry, *, complete: bool = True) -> F
             ask(schedule_faults(stage), *place)
             if decoder is not None:
                 ask(optimizer_faults(stage, decoder), *place)
-    return Findings(faults=faults, decoder=decoder, texts=texts)
+    kernels = kernel_survey(recipe, decoder)
+    return Findings(faults=faults, decoder=decoder, texts=texts, kernels=kernels)
 
 
 def model_faults(recipe: Recipe, models: list[Decoder]) -> Iterator[Fault]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 
+from limite.core.kernels.dispatch import Survey
 from limite.core.model.spec import ModelSpec
 from limite.core.recipe.problem_checks import Texts
 from limite.core.recipe.recipe import Recipe
@@ -43,12 +44,22 @@ class StagePlan:
 
 
 @attrs.frozen(kw_only=True)
+class KernelPlan:
+    """What runs one operation of the model, and why it is that."""
+
+    implementation: str
+    reason: str
+
+
+@attrs.frozen(kw_only=True)
 class Plan:
-    """A whole recipe, stage by stage."""
+    """A whole recipe, stage by stage. ``kernels_told`` is ``kernels`` in one line."""
 
     name: str
     parameters: int
     stages: tuple[StagePlan, ...]
+    kernels: Mapping[str, KernelPlan]
+    kernels_told: str
 
     def plain(self) -> dict[str, Any]:
         """The same as JSON-able data."""
@@ -56,7 +67,11 @@ class Plan:
 
 
 def plan_of(
-    recipe: Recipe, decoder: Decoder, texts: Mapping[str, Texts], registry: Registry
+    recipe: Recipe,
+    decoder: Decoder,
+    texts: Mapping[str, Texts],
+    registry: Registry,
+    kernels: Survey,
 ) -> Plan:
     """The plan of a recipe whose model is ``decoder``, with what its problems look like."""
     parameters = sum(parameter.numel() for parameter in decoder.parameters())
@@ -67,6 +82,11 @@ def plan_of(
             _stage_plan(recipe, name, stage, parameters, texts[name], registry)
             for name, stage in recipe.stages.items()
         ),
+        kernels={
+            op: KernelPlan(implementation=choice.name, reason=choice.reason)
+            for op, choice in kernels.choices.items()
+        },
+        kernels_told=str(kernels),
     )
 
 

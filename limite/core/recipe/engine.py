@@ -15,11 +15,13 @@ from limite.core.device import deterministic, threads_for
 from limite.core.discover import load_registry
 from limite.core.errors import LimiteError, RunFailed
 from limite.core.jsonl import read_json
+from limite.core.kernels.dispatch import Survey
 from limite.core.model.init import build_decoder, count_parameters
 from limite.core.receipts import differences, make_receipt
 from limite.core.recipe.check import check_file
 from limite.core.recipe.context import RunStopped, StageContext, earlier_training, model_of
 from limite.core.recipe.cost import Plan
+from limite.core.recipe.kernel_checks import distributions, kernels_of
 from limite.core.recipe.load import LoadedRecipe, load_recipe
 from limite.core.recipe.only import (
     chosen_stages,
@@ -87,10 +89,11 @@ def start(
         refuse_other_settings(loaded, earlier, chosen)
     else:
         refuse_missing_starts(loaded.recipe, chosen)
+    kernels = kernels_of(loaded.recipe)
     run = RunDirectory.create(
         out,
         recipe=loaded.data,
-        receipt=receipt_of(loaded, registry, chosen),
+        receipt=receipt_of(loaded, registry, chosen, kernels),
         name=name,
         source_text=loaded.source_text,
         source_suffix=loaded.path.suffix,
@@ -101,6 +104,7 @@ def start(
     with run.lock():
         if earlier is not None:
             take_over(earlier, run, untouched(loaded.recipe, chosen))
+        run.log(f"kernels: {kernels}")
         return execute(run, loaded, registry, chosen, echo, live)
 
 
@@ -112,7 +116,8 @@ def go_on(path: Path, *, echo: Echo = print, live: bool = False) -> RunResult:
         loaded = load_recipe(run.path / RECIPE, (), registry)
         was = run.receipt()
         chosen = [name for name in loaded.recipe.stages if name in was["only"]]
-        now = receipt_of(loaded, registry, chosen)
+        kernels = kernels_of(loaded.recipe)
+        now = receipt_of(loaded, registry, chosen, kernels)
         changed = differences(was, now)
         if changed:
             raise LimiteError(
@@ -125,17 +130,24 @@ def go_on(path: Path, *, echo: Echo = print, live: bool = False) -> RunResult:
         if elsewhere:
             echo("other circumstances than before, which may change bits: " + "; ".join(elsewhere))
         run.note_resumption(elsewhere)
+        run.log(f"kernels: {kernels}")
         return execute(run, loaded, registry, chosen, echo, live)
 
 
-def receipt_of(loaded: LoadedRecipe, registry: Registry, chosen: Sequence[str]) -> dict[str, Any]:
+def receipt_of(
+    loaded: LoadedRecipe, registry: Registry, chosen: Sequence[str], kernels: Survey
+) -> dict[str, Any]:
     """What ran, for the run's ``receipt.json``."""
     parameters = count_parameters(build_decoder(model_of(loaded.recipe), device="meta"))
     receipt = make_receipt(
         recipe=loaded.data,
         source_text=loaded.source_text,
         source_path=loaded.path,
-        plugins=distributions_of(loaded.recipe, registry),
+        plugins={
+            **distributions_of(loaded.recipe, registry),
+            **distributions(kernels.choices, registry),
+        },
+        kernels={op: choice.name for op, choice in kernels.choices.items()},
         threads=threads_for(parameters),
         seeds={"recipe": loaded.recipe.seed},
     )

@@ -38,13 +38,14 @@ def test_a_sound_recipe_is_a_plan(limite: Callable[..., Any]) -> None:
     ended = limite("check", "sound.toml")
     assert ended.code == 0
     assert ended.err == ""
-    first, heads, row, reads = ended.out.splitlines()
+    first, heads, row, kernels, reads = ended.out.splitlines()
     assert first.startswith("sound.toml: sound; ")
     assert first.endswith(" parameters")
     assert heads.split() == [
         "STAGE", "TYPE", "STEPS", "UPDATES", "SAMPLED", "TRAINED", "OPERATIONS", "MEMORY",
     ]  # fmt: skip
     assert row.split()[:4] == ["rl", "rl", "100", "100"]
+    assert kernels == "kernels: cpu (tensors on cpu)"
     assert reads == "rl: objective dppo reads advantage, behavior_logp"
     assert "\x1b" not in ended.out
 

@@ -381,6 +381,8 @@ def test_a_survey_finds_every_fault(own: None) -> None:
         "LIMITE_KERNELS=triton,linear_scan=noe: 'triton' cannot run rms_norm, swiglu: "
         "compiled kernels need tensors on a GPU, these are on cpu"
     )
+    (unneeded,) = survey(cases[:1], "linear_scan=noe").faults
+    assert "unknown kernel 'noe'; did you mean 'one'" in unneeded
     assert survey(cases, "cpuu").faults == (
         "LIMITE_KERNELS=cpuu: no such backend 'cpuu'; did you mean 'cpu'?; there are "
         "reference, cpu, interpret, triton, and OPERATION=NAME for one of a plugin's",
