@@ -166,5 +166,5 @@ def specimens(
         },
         aligned=(*types, *strides),
         tile=tile,
-        matrix=True,
+        matrix=False,  # of 16 rows
     )
