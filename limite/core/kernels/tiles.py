@@ -105,7 +105,9 @@ TABLE: tuple[Row, ...] = (
     Row("simplicial_backward_dq", "half", Tile({"R": 64, "BN": 32}, warps=8, stages=2)),
     Row("simplicial_backward_dq", "half", Tile({"R": 64, "BN": 64}, warps=8, stages=1), None, 90),
     Row("simplicial_backward_dq", "float32", Tile({"R": 16, "BN": 32}, warps=8, stages=1)),
-    Row("simplicial_backward_dq", "float32", Tile({"R": 16, "BN": 64}, warps=8, stages=1), None, 90),
+    Row(
+        "simplicial_backward_dq", "float32", Tile({"R": 16, "BN": 64}, warps=8, stages=1), None, 90
+    ),
     Row("simplicial_backward_dq", "interpreted", Tile({"R": 16, "BN": 16})),
     Row("simplicial_backward_dkv", "half", Tile({"R": 32, "BN": 32}, warps=8, stages=2)),
     Row("simplicial_backward_dkv", "half", Tile({"R": 64, "BN": 32}, warps=8, stages=1), None, 90),
