@@ -126,7 +126,7 @@ class Specimen:
     constants: Mapping[str, Any]
     aligned: Sequence[str]
     tile: Tile
-    matrix: bool  # whether it multiplies tiles of 64 rows, what HGMMA of sm_90 takes at once
+    matrix: bool  # whether it multiplies matrices
 
 
 def cdiv(total: int, block: int) -> int:

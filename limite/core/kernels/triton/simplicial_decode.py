@@ -31,7 +31,7 @@ def refuses(case: Case) -> str | None:
     return None
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["SS", "ST", "WS", "WT"])
 def simplicial_decode(
     q_ptr, ks_ptr, vs_ptr, kt_ptr, vt_ptr, lengths_ptr, out_ptr, lse_ptr,
     q_b, q_h, ks_b, ks_h, ks_t, vs_b, vs_h, vs_t, kt_b, kt_h, kt_t, vt_b, vt_h, vt_t,
@@ -159,12 +159,12 @@ def specimens(
         },
         constants={
             "G": 5,
-            "D": width or 128,
+            "D": width,
             "R": tile["R"],
             "BN": tile["BN"],
             "DT": runtime.dot_dtype(full),
         },
         aligned=(*types, *strides),
         tile=tile,
-        matrix=False,  # of 16 rows
+        matrix=True,
     )

@@ -42,7 +42,7 @@ def rows_of(tile, part, starts_ptr, Tq, Tk, WS, WT,
     return query, head, at, from_s, from_t, inside, there, first, lowest, highest
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["Tq", "Tk", "WS", "WT"])
 def simplicial_forward(
     q_ptr, ks_ptr, vs_ptr, kt_ptr, vt_ptr, starts_ptr, out_ptr, lse_ptr,
     q_b, q_h, q_t, ks_b, ks_h, ks_t, vs_b, vs_h, vs_t, kt_b, kt_h, kt_t, vt_b, vt_h, vt_t,
@@ -114,7 +114,7 @@ def simplicial_forward(
     tl.store(lse_ptr + place, lse, mask=inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["Tq", "Tk", "WS", "WT"])
 def simplicial_backward_dq(
     q_ptr, ks_ptr, vs_ptr, kt_ptr, vt_ptr, starts_ptr,
     out_ptr, lse_ptr, do_ptr, dlse_ptr, delta_ptr, dq_ptr,
@@ -186,7 +186,7 @@ def simplicial_backward_dq(
     tl.store(dq_ptr + place[:, None] * D + channel, acc * scale, mask=inside[:, None])
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["Tq", "Tk", "WS", "WT"])
 def simplicial_backward_dkv(
     q_ptr, ks_ptr, vs_ptr, kt_ptr, vt_ptr, starts_ptr, ends_ptr,
     lse_ptr, do_ptr, delta_ptr, dk_ptr, dv_ptr,

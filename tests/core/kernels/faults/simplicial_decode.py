@@ -1,0 +1,27 @@
+"""Planted faults of the decoding of 2-simplicial attention."""
+
+from __future__ import annotations
+
+CPU = "core/kernels/cpu/simplicial_decode.py"
+TRITON = "core/kernels/triton/simplicial_decode.py"
+OP = "simplicial_attention_decode"
+REFERENCE = "equals_reference"
+
+FAULTS = [
+    (TRITON, "slot = (n % ST)", "slot = (n % SS)", OP, REFERENCE),
+    (TRITON, "tl.maximum(length - WT, 0)", "tl.maximum(length - WT - 1, 0)", OP, REFERENCE),
+    (
+        TRITON,
+        "tl.maximum(length - WS, 0), length)",
+        "tl.maximum(length - WS, 0), length - 1)",
+        OP,
+        "is_last_row_of_prefill",
+    ),
+    (TRITON, "head = kv_head * G + member", "head = member * K + kv_head", OP, REFERENCE),
+    (TRITON, "most + tl.log2(total)", "most + tl.log(total)", OP, REFERENCE),
+    (TRITON, "min(window, slots)", "window", OP, "ring_equals_full_cache"),
+    (CPU, "hidden1[:, :, None] | hidden2", "hidden1[:, :, None] & hidden2", OP, REFERENCE),
+    (CPU, "torch.arange(reach, 0, -1", "torch.arange(reach - 1, -1, -1", OP, REFERENCE),
+    (CPU, "window1, window2 = window2, window1", "pass", OP, "is_last_row_of_prefill"),
+    (CPU, "lse.masked_fill_(empty, -torch.inf)", "lse", OP, "no_tokens_give_nothing"),
+]

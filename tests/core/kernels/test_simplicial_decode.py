@@ -1,0 +1,63 @@
+"""Decoding of 2-simplicial attention: its laws on every backend, and what it refuses."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import torch
+
+from limite.core.kernels import ops
+from limite.plugins.conformance.kernels import run, simplicial_decode
+from limite.plugins.conformance.kernels.run import Backend
+
+BACKENDS = [
+    run.REFERENCE,
+    run.CPU,
+    run.INTERPRET,
+    pytest.param(run.TRITON, marks=pytest.mark.gpu),
+]
+
+
+@pytest.mark.parametrize("backend", BACKENDS, ids=lambda each: each.name)
+@pytest.mark.parametrize("law", simplicial_decode.LAWS.values(), ids=list(simplicial_decode.LAWS))
+def test_law(law: run.Law, backend: Backend) -> None:
+    law(backend)
+
+
+FIRST, SECOND = torch.zeros(2, 2, 5, 16), torch.zeros(2, 2, 3, 16)
+FINE: dict[str, Any] = {
+    "q": torch.zeros(2, 4, 1, 16),
+    "k1_cache": FIRST,
+    "k2_cache": SECOND,
+    "v1_cache": FIRST,
+    "v2_cache": SECOND,
+    "lengths": torch.tensor([4, 2]),
+    "scale": 1.0,
+    "window1": 5,
+    "window2": 3,
+}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"q": torch.zeros(2, 4, 2, 16)}, "q: expected one token for each row, got 2 tokens"),
+        ({"window1": 0}, "window1: expected None or a whole number of keys from 1, got 0"),
+        ({"v2_cache": FIRST}, "v2_cache: expected [2, 2, 3, 16], the shape of k2_cache"),
+        ({"lengths": torch.tensor([4])}, "lengths: expected [2], one for each row of q, got [1]"),
+        ({"lengths": torch.tensor([4.0, 2.0])}, "lengths: expected int32 or int64"),
+    ],
+)
+def test_refuses(wrong: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(words)):
+        ops.simplicial_attention_decode(**{**FINE, **wrong})
+
+
+@pytest.mark.parametrize("name", ["cpu", "reference", "interpret"])
+def test_log_sum_exp_only_where_needed(name: str) -> None:
+    with ops.use(f"simplicial_attention_decode={name}"):
+        out, lse = ops.simplicial_attention_decode(**FINE, need_lse=False)
+    assert lse is None
+    assert torch.equal(out, torch.zeros(2, 4, 1, 16))
