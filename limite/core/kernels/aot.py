@@ -116,8 +116,10 @@ def _plan(architecture: int, dtype: str, width: int | None) -> tuple[list[Job], 
         if number in reached or row.kind != kind or not there or row.kernel not in homes:
             continue
         taken = {other.width for other in aot_compile.rows(row.kernel, kind)}
-        free = next(each for each in WIDTHS if each not in taken)
-        add(homes[row.kernel], free if row.width is None else row.width, row.kernel)
+        of = next(each for each in WIDTHS if each not in taken) if row.width is None else row.width
+        # A line for any architecture is not in use on one that has its own.
+        if tiles.tile(row.kernel, kind=kind, width=of, architecture=architecture) == row.tile:
+            add(homes[row.kernel], of, row.kernel)
     return jobs, reached
 
 

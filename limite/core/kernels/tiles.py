@@ -87,24 +87,34 @@ TABLE: tuple[Row, ...] = (
     Row("attention_backward_dkv", "half", Tile({"BM": 64, "BN": 64}, warps=8, stages=2)),
     Row("attention_backward_dkv", "float32", Tile({"BM": 32, "BN": 32}, warps=8, stages=2)),
     Row("attention_backward_dkv", "interpreted", Tile({"BM": 16, "BN": 16})),
+    Row("attention_decode", "half", Tile({"BN": 64, "SPLIT": 512}, warps=4, stages=3)),
+    Row("attention_decode", "float32", Tile({"BN": 32, "SPLIT": 512}, warps=8, stages=2)),
+    Row("attention_decode", "interpreted", Tile({"BN": 16, "SPLIT": 32})),
+    Row("attention_decode_merge", "half", Tile({"BS": 16}, warps=4, stages=2)),
+    Row("attention_decode_merge", "float32", Tile({"BS": 16}, warps=4, stages=2)),
+    Row("attention_decode_merge", "interpreted", Tile({"BS": 4})),
     Row("linear_scan_forward", "float32", Tile({"BT": 4096}, warps=4, stages=2)),
     Row("linear_scan_forward", "interpreted", Tile({"BT": 16})),
     Row("linear_scan_backward", "float32", Tile({"BT": 4096}, warps=8, stages=2)),
     Row("linear_scan_backward", "interpreted", Tile({"BT": 16})),
     Row("simplicial_forward", "half", Tile({"R": 64, "BN": 32}, warps=8, stages=2)),
     Row("simplicial_forward", "half", Tile({"R": 64, "BN": 64}, warps=8, stages=2), None, 90),
-    Row("simplicial_forward", "float32", Tile({"R": 32, "BN": 32}, warps=8, stages=1)),
+    Row("simplicial_forward", "float32", Tile({"R": 16, "BN": 32}, warps=8, stages=1)),
+    Row("simplicial_forward", "float32", Tile({"R": 32, "BN": 64}, warps=8, stages=1), None, 90),
     Row("simplicial_forward", "interpreted", Tile({"R": 16, "BN": 16})),
     Row("simplicial_backward_dq", "half", Tile({"R": 64, "BN": 32}, warps=8, stages=2)),
     Row("simplicial_backward_dq", "half", Tile({"R": 64, "BN": 64}, warps=8, stages=1), None, 90),
-    Row("simplicial_backward_dq", "float32", Tile({"R": 32, "BN": 32}, warps=8, stages=1)),
+    Row("simplicial_backward_dq", "float32", Tile({"R": 16, "BN": 32}, warps=8, stages=1)),
+    Row(
+        "simplicial_backward_dq", "float32", Tile({"R": 16, "BN": 64}, warps=8, stages=1), None, 90
+    ),
     Row("simplicial_backward_dq", "interpreted", Tile({"R": 16, "BN": 16})),
     Row("simplicial_backward_dkv", "half", Tile({"R": 32, "BN": 32}, warps=8, stages=2)),
     Row("simplicial_backward_dkv", "half", Tile({"R": 64, "BN": 32}, warps=8, stages=1), None, 90),
     Row("simplicial_backward_dkv", "float32", Tile({"R": 32, "BN": 32}, warps=8, stages=1)),
     Row("simplicial_backward_dkv", "interpreted", Tile({"R": 16, "BN": 16})),
     Row("simplicial_decode", "half", Tile({"R": 16, "BN": 64}, warps=4, stages=2)),
-    Row("simplicial_decode", "float32", Tile({"R": 16, "BN": 32}, warps=4, stages=2)),
+    Row("simplicial_decode", "float32", Tile({"R": 16, "BN": 32}, warps=8, stages=2)),
     Row("simplicial_decode", "interpreted", Tile({"R": 16, "BN": 16})),
 )
 
@@ -125,7 +135,12 @@ class Spill:
     stores: int = 0
 
 
-SPILLS: tuple[Spill, ...] = ()
+SPILLS: tuple[Spill, ...] = (
+    Spill("rms_norm_backward", "bf16", 90, 16384, stack=16, loads=3, stores=3),
+    Spill("rms_norm_backward", "fp16", 90, 16384, stack=16, loads=3, stores=3),
+    Spill("rms_norm_backward", "fp32", 90, 16384, stack=24, loads=4, stores=4),
+    Spill("simplicial_forward", "fp32", 80, stack=8, loads=1, stores=1),
+)
 """Every spill there is, as Triton 3.9 compiles the table. What is not listed may not spill."""
 
 _overrides: dict[str, Tile] = {}

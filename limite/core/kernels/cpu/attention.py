@@ -199,7 +199,7 @@ def _by_rows(
         if not whole:
             wide = flat.new_full((batch * tokens, *flat.shape[1:]), around)
             flat = wide.index_copy(0, real, flat)
-        return flat.unflatten(0, (batch, tokens)).transpose(1, 2)
+        return flat.reshape(batch, tokens, *flat.shape[1:]).transpose(1, 2)
 
     out, lse = _packed(take(q), take(k), take(v), layout, settings)
     return put(out, 0.0), None if lse is None else put(lse, -torch.inf)

@@ -1,7 +1,8 @@
 """Log-probabilities of some ids through tiles of logits that fit into a processor's cache.
 
 A tile is ``[C, R]``, ids by tokens: sums over ids and factors of tokens then both run along
-contiguous memory. Forward and backward each compute every tile from the product on.
+contiguous memory. Forward and backward each compute every tile from the product on. Where all
+logits together are hardly more than a tile, the formula itself is faster, and used.
 """
 
 from __future__ import annotations
@@ -14,39 +15,17 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-COLUMNS = 512
+from limite.core.kernels.logits import Settings, joined, pulls
+from limite.core.kernels.reference.indexed_logprob import logits_of
+
+COLUMNS = 1024
 """Ids of a tile."""
 
-ELEMENTS = 1 << 17
-"""Logits of a tile: two such buffers fit into a core's second-level cache."""
+ELEMENTS = 1 << 19
+"""Logits of a tile: large enough for products at full speed, small enough to stay in caches."""
 
-SAFE_BOUND = 60.0
-"""Logits between 0 and this need no shift: their exponentials can be summed in float32."""
-
-
-@attrs.frozen
-class Settings:
-    """How logits are made from the product."""
-
-    cap: tuple[float, float, float] | None
-    temperature: float
-    round_logits: str | None
-
-    @property
-    def bounded(self) -> bool:
-        return self.cap is not None and self.cap[0] / self.temperature <= SAFE_BOUND
-
-    @property
-    def height(self) -> float:
-        """What a capped tile, which holds sigmoids, is multiplied with."""
-        return 1.0 if self.cap is None else self.cap[0] / self.temperature
-
-    @property
-    def slope(self) -> float:
-        """The constant factor between a gradient of a tile's entries and one of the product's."""
-        if self.cap is None:
-            return 1.0 / self.temperature
-        return self.cap[0] / (self.cap[2] * self.temperature)
+FEW = (1 << 21, 1 << 19)
+"""Up to so many logits, without and with a cap, the formula as it stands is as fast."""
 
 
 @attrs.frozen
@@ -55,22 +34,24 @@ class Tile:
 
     columns: slice  # of V
     rows: slice  # of N
-    number: int  # of the range of ids
-    picks: slice  # of Picks
+    picks: slice  # of the indexed logits in their order
 
-
-@attrs.frozen
-class Picks:
-    """The indexed logits in the order in which tiles come."""
-
-    pair: Tensor  # [P] which element of index [N, K], flattened
-    place: Tensor  # [P] which element of its tile [C, R], flattened
+    def of(self, buffer: Tensor) -> Tensor:
+        """The beginning of a buffer, in the tile's shape ``[C, R]``."""
+        columns = self.columns.stop - self.columns.start
+        rows = self.rows.stop - self.rows.start
+        return buffer[: columns * rows].view(columns, rows)
 
 
 class Walk:
-    """All tiles, ids first, so that rows of the weight are read once."""
+    """All tiles, ids first, so that rows of the weight are read once; and what is indexed where.
+
+    The indexed logits, in the order in which tiles come: ``pair [P]``, which element of ``index``
+    flattened, ``row [P]``, of which token, and ``place [P]``, which of its tile flattened.
+    """
 
     def __init__(self, index: Tensor, vocabulary: int) -> None:
+        self.index = index
         self.tokens, self.each = index.shape
         self.vocabulary = vocabulary
         self.width = min(vocabulary, COLUMNS)
@@ -86,7 +67,8 @@ class Walk:
             tile, order = tile.sort(stable=True)
             pair, column, row = pair[order], column[order], row[order]
         tall = (self.tokens - row // self.height * self.height).clamp(max=self.height)
-        self.picks = Picks(pair, column % self.width * tall + row % self.height)
+        self.pair, self.row = pair, row
+        self.place = column % self.width * tall + row % self.height
         counts = torch.bincount(tile, minlength=self.strips * bands)
         self.ends: list[int] = counts.cumsum(0).tolist()
 
@@ -105,14 +87,8 @@ class Walk:
             begin = self.ends[place - 1] if place else 0
             picks = slice(begin, self.ends[place])
             rows = slice(start, min(start + self.height, self.tokens))
-            yield Tile(columns, rows, number, picks)
+            yield Tile(columns, rows, picks)
             place += 1
-
-
-def _shaped(buffer: Tensor, tile: Tile) -> Tensor:
-    columns = tile.columns.stop - tile.columns.start
-    rows = tile.rows.stop - tile.rows.start
-    return buffer[: columns * rows].view(columns, rows)
 
 
 class Product:
@@ -135,86 +111,60 @@ class Product:
     def __call__(self, strip: Tensor, tile: Tile) -> Tensor:
         """Sigmoids where capped, logits where not: ``[C, R]``."""
         settings = self.settings
-        scale = 1.0 / (settings.temperature if settings.cap is None else settings.cap[2])
-        made = _shaped(self.buffer, tile)
-        early = scale if self.narrow is None else 1.0
+        made = tile.of(self.buffer)
+        early = settings.scale if self.narrow is None else 1.0
         made.addmm_(strip, self.hidden[tile.rows].t(), beta=0, alpha=early)
         if self.narrow is not None:
-            narrow = _shaped(self.narrow, tile)
+            narrow = tile.of(self.narrow)
             narrow.copy_(made)
             made.copy_(narrow)
-            if scale != 1:
-                made.mul_(scale)
+            if settings.scale != 1:
+                made.mul_(settings.scale)
         if settings.cap is not None:
-            if settings.cap[1]:
-                made.add_(settings.cap[1] * scale)
+            if settings.shift:
+                made.add_(settings.shift)
             made.sigmoid_()
         return made
 
 
 def indexed_logprob_forward(
-    hidden: Tensor, weight: Tensor, index: Tensor, settings: Settings, need_entropy: bool
+    hidden: Tensor, weight: Tensor, walk: Walk, settings: Settings, need_entropy: bool
 ) -> tuple[Tensor, Tensor | None, Tensor]:
     """Log-probabilities ``[N, K]``, entropy ``[N]``, log-sum-exp ``[N]``."""
-    walk = Walk(index, len(weight))
     product = Product(hidden, weight, settings, walk)
-    narrow = product.hidden
-    second = walk.buffer(narrow) if need_entropy else None
-    bounded, height = settings.bounded, settings.height
-    chosen = narrow.new_empty(len(walk.picks.pair))  # [P] nats
-    totals = narrow.new_empty(walk.strips, walk.tokens)  # of exponentials, for each range of ids
-    tops = None if bounded else torch.empty_like(totals)
+    wide, height = product.hidden, settings.height
+    chosen = wide.new_empty(len(walk.pair))  # [P] nats
+    totals = wide.new_empty(walk.strips, walk.tokens)  # of exponentials, for each range of ids
+    tops = None if settings.bounded else torch.empty_like(totals)
     sums = torch.empty_like(totals) if need_entropy else None  # of exponentials times logits
+    second = walk.buffer(wide) if need_entropy else None
     for number in range(walk.strips):
         strip = product.strip(walk.strip(number))
         for tile in walk.tiles(number):
-            logits = product(strip, tile)
-            rows = tile.rows
+            logits, rows = product(strip, tile), tile.rows
             if height != 1:
                 logits.mul_(height)
             if tile.picks.stop > tile.picks.start:
-                places = walk.picks.place[tile.picks]
+                places = walk.place[tile.picks]
                 torch.index_select(logits.view(-1), 0, places, out=chosen[tile.picks])
             if tops is not None:
-                top = torch.amax(logits, 0, out=tops[number, rows])
-                logits.sub_(top)
+                logits.sub_(torch.amax(logits, 0, out=tops[number, rows]))
             if sums is None or second is None:
                 torch.sum(logits.exp_(), 0, out=totals[number, rows])
             else:
-                exponentials = torch.exp(logits, out=_shaped(second, tile))
+                exponentials = torch.exp(logits, out=tile.of(second))
                 torch.sum(exponentials, 0, out=totals[number, rows])
                 torch.sum(logits.mul_(exponentials), 0, out=sums[number, rows])
-    return _combined(walk, chosen, totals, tops, sums)
-
-
-def _combined(
-    walk: Walk, chosen: Tensor, totals: Tensor, tops: Tensor | None, sums: Tensor | None
-) -> tuple[Tensor, Tensor | None, Tensor]:
-    """The results, from those of every range of ids ``[strips, N]``."""
-    if tops is None:
-        total = totals.sum(0)
-        lse = total.log()
-        entropy = None if sums is None else lse - sums.sum(0) / total
-    else:
-        top = tops.amax(0)
-        below = tops.sub_(top)
-        weights = below.exp()
-        total = (weights * totals).sum(0)
-        lse = top + total.log()
-        entropy = None
-        if sums is not None:
-            mean = (weights * (sums + below * totals)).sum(0) / total
-            entropy = total.log() - mean
+    lse, entropy = joined(totals, sums, 0.0 if tops is None else tops)
     logp = lse.new_zeros(walk.tokens * walk.each)
-    pair = walk.picks.pair
-    logp[pair] = chosen - (lse[pair // walk.each] if walk.each > 1 else lse[pair])
+    logp[walk.pair] = chosen - lse[walk.row]
     return logp.view(walk.tokens, walk.each), entropy, lse
 
 
 def indexed_logprob_backward(
     hidden: Tensor,
     weight: Tensor,
-    index: Tensor,
+    walk: Walk,
     settings: Settings,
     entropy: Tensor | None,
     lse: Tensor,
@@ -224,23 +174,12 @@ def indexed_logprob_backward(
     need: tuple[bool, bool] = (True, True),
 ) -> tuple[Tensor | None, Tensor | None]:
     """Gradients of hidden states and weight, those of ``need``."""
-    walk = Walk(index, len(weight))
     product = Product(hidden, weight, settings, walk)
     wide = product.hidden
     second, third = walk.buffer(wide), walk.buffer(wide)
-    slope = settings.slope
-    pulls = None
-    pull = torch.zeros_like(lse)  # [N] on every logit, times its probability
+    pull, d_entropy = pulls(settings, walk.index, entropy, lse, d_logp, d_entropy, d_lse)
     if d_logp is not None:
-        pulls = d_logp.flatten()[walk.picks.pair].mul_(slope)  # [P]
-        pull -= d_logp.where(index >= 0, d_logp.new_zeros(())).sum(-1)
-    if d_lse is not None:
-        pull += d_lse
-    if d_entropy is not None and entropy is not None:
-        # d entropy / d logit = -p (log p + entropy)
-        pull -= d_entropy * entropy
-        d_entropy = d_entropy * -slope
-    pull *= slope
+        d_logp = d_logp.flatten()[walk.pair] * settings.slope  # [P]
     minus_lse = -lse
     d_hidden = torch.zeros_like(wide) if need[0] else None
     d_weight = torch.empty_like(weight, memory_format=torch.contiguous_format) if need[1] else None
@@ -253,17 +192,17 @@ def indexed_logprob_backward(
             d_strip = d_weight[columns] if same else torch.empty_like(strip)
         for tile in walk.tiles(number):
             made, rows = product(strip, tile), tile.rows
-            logp = made if settings.cap is None else _shaped(second, tile)  # [C, R] nats
+            logp = made if settings.cap is None else tile.of(second)  # [C, R] nats
             torch.add(minus_lse[rows], made, alpha=settings.height, out=logp)
             if d_entropy is None:
                 change = logp.exp_().mul_(pull[rows])
             else:
-                probability = torch.exp(logp, out=_shaped(third, tile))
+                probability = torch.exp(logp, out=tile.of(third))
                 change = torch.addcmul(pull[rows], logp, d_entropy[rows], out=logp)
                 change.mul_(probability)
-            if pulls is not None and tile.picks.stop > tile.picks.start:
-                places = walk.picks.place[tile.picks]
-                change.view(-1).index_add_(0, places, pulls[tile.picks])
+            if d_logp is not None and tile.picks.stop > tile.picks.start:
+                places = walk.place[tile.picks]
+                change.view(-1).index_add_(0, places, d_logp[tile.picks])
             if settings.cap is not None:
                 torch.ops.aten.sigmoid_backward.grad_input(change, made, grad_input=change)
             if d_hidden is not None:
@@ -287,31 +226,46 @@ class _IndexedLogprob(torch.autograd.Function):
         settings: Settings,
         need_entropy: bool,
     ) -> tuple[Tensor, Tensor | None, Tensor]:
-        logp, entropy, lse = indexed_logprob_forward(hidden, weight, index, settings, need_entropy)
-        ctx.save_for_backward(hidden, weight, index, entropy, lse)
-        ctx.settings = settings
+        walk = Walk(index, len(weight))
+        found = indexed_logprob_forward(hidden, weight, walk, settings, need_entropy)
+        ctx.save_for_backward(hidden, weight, *found[1:])
+        ctx.walk, ctx.settings = walk, settings
         ctx.set_materialize_grads(False)
-        return logp, entropy, lse
+        return found
 
     @staticmethod
     @once_differentiable
     def backward(
         ctx: Any, d_logp: Tensor | None, d_entropy: Tensor | None, d_lse: Tensor | None
     ) -> tuple[Any, ...]:
-        hidden, weight, index, entropy, lse = ctx.saved_tensors
+        upstream = (d_logp, d_entropy, d_lse)
+        hidden, weight, entropy, lse = ctx.saved_tensors
         found = indexed_logprob_backward(
             hidden,
             weight,
-            index,
+            ctx.walk,
             ctx.settings,
             entropy,
             lse,
-            d_logp,
-            d_entropy,
-            d_lse,
+            *upstream,
             ctx.needs_input_grad[:2],
         )
         return (*found, None, None, None)
+
+
+def _by_the_formula(
+    hidden: Tensor, weight: Tensor, index: Tensor, settings: Settings, need_entropy: bool
+) -> tuple[Tensor, Tensor | None, Tensor]:
+    """All logits at once, for autograd to differentiate."""
+    logits = logits_of(
+        hidden, weight, settings.cap, settings.temperature, settings.round_logits
+    )  # [N, V]
+    everywhere = logits.log_softmax(-1)  # [N, V] nats
+    logp = everywhere.gather(-1, index.clamp(min=0)).masked_fill(index < 0, 0.0)  # [N, K]
+    lse = logits[:, 0] - everywhere[:, 0]
+    if not need_entropy:
+        return logp, None, lse
+    return logp, -(everywhere.exp() * everywhere).sum(-1), lse
 
 
 def indexed_logprob(
@@ -325,9 +279,12 @@ def indexed_logprob(
     need_entropy: bool,
 ) -> tuple[Tensor, Tensor | None, Tensor]:
     settings = Settings(cap, temperature, round_logits)
+    if len(hidden) * len(weight) <= FEW[cap is not None]:
+        return _by_the_formula(hidden, weight, index, settings, need_entropy)
     if torch.is_grad_enabled() and (hidden.requires_grad or weight.requires_grad):
         result: tuple[Tensor, Tensor | None, Tensor] = _IndexedLogprob.apply(  # type: ignore[no-untyped-call]
             hidden, weight, index, settings, need_entropy
         )
         return result
-    return indexed_logprob_forward(hidden, weight, index, settings, need_entropy)
+    walk = Walk(index, len(weight))
+    return indexed_logprob_forward(hidden, weight, walk, settings, need_entropy)

@@ -305,6 +305,7 @@ def specimens(
     dtype: str, width: int | None, tile_of: Callable[[str], Tile]
 ) -> Iterator[runtime.Specimen]:
     """Both kernels as the norm, without and with a weight, and as the join of a block."""
+    uses = ("norm", "weighted", "join") if width is None else ("weighted", "join")
     width = width or 1280
     learned = dict.fromkeys(("keep", "add", "weight"), "fp32")
     forward = dict.fromkeys(("a", "b", "total", "normal"), dtype) | learned | {"inverse": "fp32"}
@@ -312,7 +313,8 @@ def specimens(
     backward |= learned | dict.fromkeys(("inverse", "d_keep", "d_add", "d_weight"), "fp32")
     scalars, weight = {"keep", "add", "d_keep", "d_add"}, {"weight", "d_weight"}
     join = {"b", "total", "d_total", "d_b"} | scalars
-    for absent in (join | weight, join, weight):
+    absences = {"norm": join | weight, "weighted": join, "join": weight}
+    for absent in (absences[use] for use in uses):
         for kernel, function, data in (
             ("rms_norm_forward", _forward_kernel, forward),
             ("rms_norm_backward", _backward_kernel, backward),

@@ -126,7 +126,7 @@ class Specimen:
     constants: Mapping[str, Any]
     aligned: Sequence[str]
     tile: Tile
-    matrix: bool  # whether it multiplies matrices
+    matrix: bool  # whether it multiplies tiles of 64 rows, what HGMMA of sm_90 takes at once
 
 
 def cdiv(total: int, block: int) -> int:

@@ -249,7 +249,7 @@ def specimens(
             constants={
                 "G": 5,
                 "GH": 5,
-                "D": width,
+                "D": width or 128,
                 "R": tile["R"],
                 "BN": tile["BN"],
                 "DT": runtime.dot_dtype(full),

@@ -159,12 +159,12 @@ def specimens(
         },
         constants={
             "G": 5,
-            "D": width,
+            "D": width or 128,
             "R": tile["R"],
             "BN": tile["BN"],
             "DT": runtime.dot_dtype(full),
         },
         aligned=(*types, *strides),
         tile=tile,
-        matrix=True,
+        matrix=False,  # of 16 rows
     )
