@@ -200,6 +200,7 @@ def equals_reference(backend: Backend) -> None:
         @example(build(dtype=dtype, slots=17, lengths=(40, 18, 17, 16), window=9))
         @example(build(dtype=dtype, slots=33, lengths=(66, 5), window=16, softcap=0.7, width=32))
         @example(build(dtype=dtype, slots=33, lengths=(33, 31), offset=-200.0, group=3))
+        @example(build(dtype=dtype, slots=33, lengths=(33, 31), blocks=(16, 32, 2), scale=1.0))
         @example(build(dtype=dtype, slots=130, lengths=(130, 64, 65, 300), window=70))
         @example(build(dtype=dtype, slots=150, lengths=(140, 40), window=20))
         @examples(backend, 15 if dtype == torch.float32 else 5)
