@@ -19,7 +19,8 @@ WARM_UP_MS = 25.0  # a quarter of what is measured, where that is less
 MEASURED_MS = 100.0
 ROUNDS = 10
 FEWEST_ROUNDS = 3
-MOST_CALLS = 200  # of one contender in one round
+MOST_CALLS = 100  # of one contender in one round
+AHEAD = 4  # times the cache is overwritten before a round: Python's lead on the GPU
 CACHE_BYTES = 60 * 2**20
 LONG_MS = 250.0  # a first call as long as this needs no further warm-up
 
@@ -105,16 +106,18 @@ def _status_kib(status: Path, field: str) -> int:
 class CudaClock:
     """Events on the stream, the cache overwritten before each call.
 
-    Overwriting also keeps the GPU busy while the next call is queued, so that what Python takes to
-    queue it is not counted.
+    Overwriting much more than the cache also keeps the GPU busy while the next call is queued, so
+    that the time Python takes to queue it is not counted.
     """
 
     def __init__(self) -> None:
-        self._filler = torch.empty(4 * CACHE_BYTES, dtype=torch.int8, device="cuda")
+        self._filler = torch.empty(16 * CACHE_BYTES, dtype=torch.int8, device="cuda")
 
     def time(self, calls: Sequence[Call]) -> list[float]:
         starts = [torch.cuda.Event(enable_timing=True) for _ in calls]
         ends = [torch.cuda.Event(enable_timing=True) for _ in calls]
+        for _ in range(AHEAD):
+            self._filler.zero_()
         for start, end, call in zip(starts, ends, calls, strict=True):
             self._filler.zero_()
             start.record()

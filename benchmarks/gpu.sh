@@ -39,6 +39,6 @@ part tests 190 "$python" -m pytest -o addopts= -q --strict-markers --import-mode
 wait "$aot" || failed=1
 
 part benchmark 270 "$python" -m benchmarks.kernels --device cuda --budget-s 250 \
-  --json "$out/benchmark.json" || failed=1
+  --json "$out/" || failed=1
 sed -n '/^case /,$p' "$out/benchmark.log" | cut -c1-400
 exit "$failed"
