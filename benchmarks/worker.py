@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import gc
 import multiprocessing
+import os
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -117,6 +119,7 @@ def run_all(
 
 
 def _serve(pipe: Connection) -> None:
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:
         try:
             function, arguments = pipe.recv()
@@ -128,6 +131,14 @@ def _serve(pipe: Connection) -> None:
             answer = (False, reason_of(error), _device_is_lost())
         gc.collect()
         pipe.send(answer)
+
+
+def _end_with_parent() -> None:
+    """Whatever ends the run, no task goes on without it."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def _device_is_lost() -> bool:
