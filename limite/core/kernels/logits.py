@@ -42,6 +42,18 @@ class Settings:
         """``d logit / d product``, but for the sigmoid's ``s (1 - s)`` where there is a cap."""
         return self.height * self.scale
 
+    def logits(self, product: Tensor) -> Tensor:
+        """Logits of a product."""
+        logits = product * self.scale + self.shift
+        return logits if self.cap is None else logits.sigmoid() * self.height
+
+    def slopes(self, product: Tensor) -> Tensor | float:
+        """``d logit / d product`` of every element of a product."""
+        if self.cap is None:
+            return self.slope
+        sigmoid = (product * self.scale + self.shift).sigmoid()
+        return (sigmoid - sigmoid * sigmoid) * self.slope
+
 
 def joined(
     totals: Tensor, sums: Tensor | None, tops: Tensor | float
