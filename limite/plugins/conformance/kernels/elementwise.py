@@ -64,7 +64,7 @@ def hold_to_the_reference(
         measure.require_close(
             f"gradient of {name}", gradient, right, measure.GRADIENT[kind], size=sizes[name]
         )
-        if plain is not None and inputs[name].numel() > 1:
+        if plain is not None and gradient.dtype.itemsize < 4:
             _as_good_as_plain(f"gradient of {name}", gradient, plain.gradients[name], right)
 
 

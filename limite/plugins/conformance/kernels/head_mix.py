@@ -45,7 +45,7 @@ class Case:
     def some_values(self, dtype: torch.dtype, regime: str) -> Tensor:
         shape = (self.batch, self.tokens, self.kv_heads, self.width)
         if regime == SHORT:
-            return (values.fill(shape, "normal", self.seed + 1, torch.float32) * 1e-6).to(dtype)
+            return (values.fill(shape, "normal", self.seed + 1, torch.float32) * 1e-5).to(dtype)
         return values.fill(shape, regime, self.seed + 1, dtype)
 
     def alpha(self, dtype: torch.dtype) -> Tensor:
@@ -123,10 +123,12 @@ def equals_the_reference(backend: run.Backend) -> None:
             without = {name: None for name in ("alpha", "gates") if name not in inputs}
             upstream = [case.outputs_like(4, dtype)]
             size = 2 * measure.size_of(*upstream, inputs["outputs"])
-            shortest = inputs["values"].double().norm(dim=-1).min().clamp(min=1e-4).item()
+            length = inputs["values"].double().norm(dim=-1)
+            shortest = length.min().clamp(min=1e-4).item()
+            unit = (length.max() / 1e-4).clamp(max=1.0).item()
             sizes = {
                 "outputs": 2 * measure.size_of(*upstream),
-                "values": size * case.groups * case.width**0.5 / shortest,
+                "values": size * case.groups * unit / shortest,
                 "alpha": size * inputs["outputs"].numel() ** 0.5 * case.width**0.5,
                 "gates": size * case.width**0.5,
             }
