@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
+import triton.language as tl
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from limite.core.kernels.dispatch import Case
 from limite.core.kernels.segments import Segments, Spans, spans
+from limite.core.kernels.tiles import Tile
 from limite.core.kernels.triton import runtime
 from limite.core.kernels.triton.attention_backward import (
     attention_backward,
+    attention_backward_dkv_kernel,
+    attention_backward_dq_kernel,
 )
 from limite.core.kernels.triton.attention_forward import (
     attention_forward,
+    attention_forward_kernel,
 )
+from limite.core.kernels.triton.attention_scores import Rule
 
 
 def refuses(case: Case) -> str | None:
@@ -38,59 +45,27 @@ def attention(
 ) -> tuple[Tensor, Tensor | None]:
     if scale < 0:  # the kernels look for the largest product of q and k, not of it with the scale
         q, scale = -q, -scale
+    rule = Rule(scale, window, softcap)
+    if segments is not None:
+        rows = spans(segments)
+        rows = Spans(rows.starts.contiguous(), rows.ends.contiguous())
+        rule = Rule(scale, window, softcap, rows, padded=isinstance(segments, Tensor))
     q, k, v = _unit(q), _unit(k), _unit(v)
-    rows = None if segments is None else _contiguous(spans(segments))
-    numbers = (scale, window, softcap)
     if torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad):
-        out, lse = _Attention.apply(  # type: ignore[no-untyped-call]
-            q, k, v, rows, *numbers
-        )
+        out, lse = _Attention.apply(q, k, v, rule)  # type: ignore[no-untyped-call]
     else:
-        out, lse = _run(q, k, v, rows, *numbers)
+        out, lse = attention_forward(q, k, v, rule, _tile("forward", q))
     return out, lse if need_lse else None
-
-
-def _run(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    rows: Spans | None,
-    scale: float,
-    window: int | None,
-    softcap: float | None,
-) -> tuple[Tensor, Tensor]:
-    return attention_forward(
-        q,
-        k,
-        v,
-        None if rows is None else rows.starts,
-        scale=scale,
-        window=window,
-        softcap=softcap,
-        tile=runtime.tile("attention_forward", q, q.shape[3]),
-    )
 
 
 class _Attention(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any,
-        q: Tensor,
-        k: Tensor,
-        v: Tensor,
-        rows: Spans | None,
-        scale: float,
-        window: int | None,
-        softcap: float | None,
-    ) -> tuple[Tensor, Tensor]:
-        out, lse = _run(q, k, v, rows, scale, window, softcap)
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, rule: Rule) -> tuple[Tensor, Tensor]:
+        out, lse = attention_forward(q, k, v, rule, _tile("forward", q))
         ctx.save_for_backward(q, k, v, out, lse)
         ctx.set_materialize_grads(False)
-        ctx.rows, ctx.numbers = rows, {"scale": scale, "window": window, "softcap": softcap}
-        ctx.tiles = {
-            name: runtime.tile(f"attention_backward_{name}", q, q.shape[3])
-            for name in ("dq", "dkv")
-        }
+        ctx.rule = rule
+        ctx.tiles = _tile("backward_dq", q), _tile("backward_dkv", q)
         return out, lse
 
     @staticmethod
@@ -98,20 +73,12 @@ class _Attention(torch.autograd.Function):
     def backward(ctx: Any, dout: Tensor | None, dlse: Tensor | None) -> tuple[Tensor | None, ...]:
         q, k, v, out, lse = ctx.saved_tensors
         dout = torch.zeros_like(out) if dout is None else _unit(dout)
-        gradients = attention_backward(
-            dout,
-            dlse,
-            q,
-            k,
-            v,
-            out,
-            lse,
-            ctx.rows,
-            **ctx.numbers,
-            dq_tile=ctx.tiles["dq"],
-            dkv_tile=ctx.tiles["dkv"],
-        )
-        return *gradients, None, None, None, None
+        gradients = attention_backward(dout, dlse, q, k, v, out, lse, ctx.rule, *ctx.tiles)
+        return *gradients, None
+
+
+def _tile(kernel: str, q: Tensor) -> Tile:
+    return runtime.tile(f"attention_{kernel}", q, q.shape[3])
 
 
 def _unit(tensor: Tensor) -> Tensor:
@@ -119,5 +86,59 @@ def _unit(tensor: Tensor) -> Tensor:
     return tensor if tensor.stride(3) == 1 else tensor.contiguous()
 
 
-def _contiguous(rows: Spans) -> Spans:
-    return Spans(rows.starts.contiguous(), rows.ends.contiguous())
+POINTERS = {
+    "attention_forward": ("q", "k", "v", "out"),
+    "attention_backward_dq": ("q", "k", "v", "out", "dout", "dq"),
+    "attention_backward_dkv": ("q", "k", "v", "dout", "dk", "dv"),
+}
+"""The tensors ``[B, heads, T, D]`` of each kernel."""
+
+LOCAL = {"WINDOWED": True, "SEGMENTED": True, "PADDED": False, "CAPPED": False}
+"""A layer with a window over rows laid end to end: others do less."""
+
+FUNCTIONS = {
+    "attention_forward": attention_forward_kernel,
+    "attention_backward_dq": attention_backward_dq_kernel,
+    "attention_backward_dkv": attention_backward_dkv_kernel,
+}
+
+
+def specimens(
+    dtype: str, width: int | None, tile_of: Callable[[str], Tile]
+) -> Iterator[runtime.Specimen]:
+    """The three kernels, as in training."""
+    operands = {"bf16": tl.bfloat16, "fp16": tl.float16, "fp32": tl.float32}
+    for kernel, function in FUNCTIONS.items():
+        tile = tile_of(kernel)
+        names = set(function.arg_names)
+        signature = dict.fromkeys(POINTERS[kernel], f"*{dtype}")
+        signature |= dict.fromkeys({"lse", "delta"} & names, "*fp32")
+        signature |= dict.fromkeys({"starts", "ends"} & names, "*i32")
+        strides = [
+            name
+            for name in function.arg_names
+            if name.rpartition("_")[2] in ("batch", "head", "token") and not name.startswith("dlse")
+        ]
+        aligned = (*signature, *strides)
+        signature |= dict.fromkeys(strides, "i32")
+        signature |= dict.fromkeys({"H", "K", "G", "Tq", "Tk", "window"} & names, "i32")
+        signature |= dict.fromkeys({"factor", "inner", "scale"} & names, "fp32")
+        constants = {
+            "BM": tile["BM"],
+            "BN": tile["BN"],
+            "D": 128 if width is None else width,
+            "DT": operands[dtype],
+            **LOCAL,
+        }
+        if kernel == "attention_backward_dq":  # nothing flows back from the log-sum-exp
+            absent = ("dlse", "dlse_batch", "dlse_head", "dlse_token")
+            constants |= {"LSE": False, **dict.fromkeys(absent)}
+        yield runtime.Specimen(
+            kernel=kernel,
+            function=function,
+            signature=signature,
+            constants=constants,
+            aligned=aligned,
+            tile=tile,
+            matrix=True,
+        )

@@ -7,11 +7,15 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from limite.core.kernels.segments import Spans
 from limite.core.kernels.tiles import Tile
 from limite.core.kernels.triton import runtime
-from limite.core.kernels.triton.attention_forward import factors
-from limite.core.kernels.triton.attention_scores import MASKED, key_range, scores, visible
+from limite.core.kernels.triton.attention_scores import (
+    MASKED,
+    Rule,
+    first_visible,
+    key_range,
+    scores,
+)
 
 LOG2_E = tl.constexpr(runtime.LOG2_E)
 
@@ -35,14 +39,20 @@ def _gradient_of_scores(
 @triton.jit
 def _visit_keys(
     dq, queries, pulls, lse, delta, places, begin, k, v, starts, k_token, v_token,
-    low, high, Tk, window, factor, inner,
+    low, high, left, gap, Tk, factor, inner,
     BN: tl.constexpr, D: tl.constexpr, DT: tl.constexpr,
-    WINDOWED: tl.constexpr, SEGMENTED: tl.constexpr, CAPPED: tl.constexpr, MASK: tl.constexpr,
+    BOUNDED: tl.constexpr, PADDED: tl.constexpr, CAPPED: tl.constexpr, MASK: tl.constexpr,
 ):  # fmt: skip
-    """Adds what a tile of queries gets through the keys from ``low`` to ``high``."""
+    """Adds what a tile of queries gets through the keys from ``low`` to ``high``.
+
+    With ``MASK`` there is a gap, where full tiles lie: ``left`` is its beginning.
+    """
     columns = tl.arange(0, D)
     ahead = tl.arange(0, BN)
-    for first in range(low, high, BN):
+    for order in range(low, high, BN):
+        first = order
+        if MASK:
+            first = tl.where(order < left, order, order + gap)
         step = tl.cast(first, tl.int64)
         k_tile = k + step * k_token + ahead[:, None] * k_token + columns[None, :]
         v_tile = v + step * v_token + ahead[:, None] * v_token + columns[None, :]
@@ -50,13 +60,13 @@ def _visit_keys(
         seen = True
         if MASK:
             there = keys < Tk
-            if SEGMENTED:
+            if PADDED:
                 there = tl.load(starts + keys, mask=there, other=Tk) < Tk
             key = tl.load(k_tile, mask=there[:, None], other=0.0).to(DT)
             value = tl.load(v_tile, mask=there[:, None], other=0.0).to(DT)
-            seen = visible(
-                places[:, None], keys[None, :], begin[:, None], window, WINDOWED, SEGMENTED
-            )
+            seen = keys[None, :] <= places[:, None]
+            if BOUNDED:
+                seen = seen & (keys[None, :] >= begin[:, None])
         else:
             key = tl.load(k_tile).to(DT)
             value = tl.load(v_tile).to(DT)
@@ -77,7 +87,8 @@ def attention_backward_dq_kernel(
     dlse_batch, dlse_head, dlse_token, dq_batch, dq_head, dq_token,
     H, G, Tq, Tk, window, factor, inner, scale,
     BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr, DT: tl.constexpr,
-    WINDOWED: tl.constexpr, SEGMENTED: tl.constexpr, CAPPED: tl.constexpr, LSE: tl.constexpr,
+    WINDOWED: tl.constexpr, SEGMENTED: tl.constexpr, PADDED: tl.constexpr, CAPPED: tl.constexpr,
+    LSE: tl.constexpr,
 ):  # fmt: skip
     program = tl.program_id(0)
     tiles = tl.cdiv(Tq, BM)
@@ -94,11 +105,10 @@ def attention_backward_dq_kernel(
     places = place + ahead
     if SEGMENTED:
         starts += batch * Tk
-        begin = tl.load(starts + places, mask=inside, other=Tk)
+    begin = first_visible(starts, places, inside, Tk, window, WINDOWED, SEGMENTED)
+    real = inside
+    if PADDED:
         real = begin < Tk
-    else:
-        begin = places
-        real = inside
     step = tl.cast(first, tl.int64)
     there = real[:, None]
     q += batch * q_batch + head * q_head + step * q_token
@@ -118,23 +128,19 @@ def attention_backward_dq_kernel(
     pulls = pulls.to(DT)
     k += batch * k_batch + kv_head * k_head
     v += batch * v_batch + kv_head * v_head
-    low, left, right, high = key_range(place, begin, Tk, window, BM, BN, WINDOWED, SEGMENTED)
+    BOUNDED: tl.constexpr = WINDOWED | SEGMENTED
+    low, left, right, high = key_range(place, begin, Tk, BM, BN, BOUNDED)
+    gap = right - left
     sums = tl.zeros([BM, D], tl.float32)
-    if WINDOWED | SEGMENTED:
-        sums = _visit_keys(
-            sums, queries, pulls, bits, differences, places, begin, k, v, starts, k_token, v_token,
-            low, left, Tk, window, factor, inner,
-            BN, D, DT, WINDOWED, SEGMENTED, CAPPED, True,
-        )  # fmt: skip
     sums = _visit_keys(
         sums, queries, pulls, bits, differences, places, begin, k, v, starts, k_token, v_token,
-        left, right, Tk, window, factor, inner,
-        BN, D, DT, WINDOWED, SEGMENTED, CAPPED, False,
+        left, right, left, 0, Tk, factor, inner,
+        BN, D, DT, BOUNDED, PADDED, CAPPED, False,
     )  # fmt: skip
     sums = _visit_keys(
         sums, queries, pulls, bits, differences, places, begin, k, v, starts, k_token, v_token,
-        right, high, Tk, window, factor, inner,
-        BN, D, DT, WINDOWED, SEGMENTED, CAPPED, True,
+        low, high - gap, left, gap, Tk, factor, inner,
+        BN, D, DT, BOUNDED, PADDED, CAPPED, True,
     )  # fmt: skip
     dq += batch * dq_batch + head * dq_head + step * dq_token
     tl.store(
@@ -146,18 +152,22 @@ def attention_backward_dq_kernel(
 
 @triton.jit
 def _visit_queries(
-    dk, dv, key, value, keys, q, dout, lse, delta, starts, q_token, dout_token,
-    low, high, Tq, Tk, window, factor, inner,
+    dk, dv, key, value, keys, limits, q, dout, lse, delta, starts, q_token, dout_token,
+    low, high, left, gap, Tq, Tk, factor, inner,
     BM: tl.constexpr, D: tl.constexpr, DT: tl.constexpr,
-    WINDOWED: tl.constexpr, SEGMENTED: tl.constexpr, CAPPED: tl.constexpr, MASK: tl.constexpr,
+    BOUNDED: tl.constexpr, PADDED: tl.constexpr, CAPPED: tl.constexpr, MASK: tl.constexpr,
 ):  # fmt: skip
     """Adds what a tile of keys gets from the queries at places ``low`` to ``high``, of one head.
 
+    With ``MASK`` there is a gap, where full tiles lie: ``left`` is its beginning.
     All tiles lie on their side, ``[BN, BM]``: the sums over queries are then products.
     """
     columns = tl.arange(0, D)
     ahead = tl.arange(0, BM)
-    for place in range(low, high, BM):
+    for order in range(low, high, BM):
+        place = order
+        if MASK:
+            place = tl.where(order < left, order, order + gap)
         first = place + Tq - Tk
         step = tl.cast(first, tl.int64)
         q_tile = q + step * q_token + ahead[:, None] * q_token + columns[None, :]
@@ -165,17 +175,16 @@ def _visit_queries(
         seen = True
         if MASK:
             inside = first + ahead < Tq
-            begin = place + ahead
-            if SEGMENTED:
-                begin = tl.load(starts + place + ahead, mask=inside, other=Tk)
-                inside = begin < Tk
+            if PADDED:
+                inside = tl.load(starts + place + ahead, mask=inside, other=Tk) < Tk
             queries = tl.load(q_tile, mask=inside[:, None], other=0.0).to(DT)
             pulls = tl.load(dout_tile, mask=inside[:, None], other=0.0).to(DT)
             bits = tl.load(lse + first + ahead, mask=inside, other=0.0) * LOG2_E
             differences = tl.load(delta + first + ahead, mask=inside, other=0.0)
-            seen = visible(
-                place + ahead[None, :], keys[:, None], begin[None, :], window, WINDOWED, SEGMENTED
-            )
+            places = place + ahead
+            seen = places[None, :] >= keys[:, None]
+            if BOUNDED:
+                seen = seen & (places[None, :] < limits[:, None])
         else:
             queries = tl.load(q_tile).to(DT)
             pulls = tl.load(dout_tile).to(DT)
@@ -198,7 +207,7 @@ def attention_backward_dkv_kernel(
     dout_batch, dout_head, dout_token, dk_batch, dk_head, dk_token, dv_batch, dv_head, dv_token,
     K, G, Tq, Tk, window, factor, inner, scale,
     BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr, DT: tl.constexpr,
-    WINDOWED: tl.constexpr, SEGMENTED: tl.constexpr, CAPPED: tl.constexpr,
+    WINDOWED: tl.constexpr, SEGMENTED: tl.constexpr, PADDED: tl.constexpr, CAPPED: tl.constexpr,
 ):  # fmt: skip
     program = tl.program_id(0)
     tiles = tl.cdiv(Tk, BN)
@@ -211,19 +220,19 @@ def attention_backward_dkv_kernel(
     keys = first + ahead
     inside = keys < Tk
     real = inside
-    low = tl.maximum(first, Tk - Tq)
-    full = first + BN - 1  # from here on, queries come after all keys of the tile
-    high = Tk
-    end = Tk  # up to here, they are within the window and in the row of all of them
+    limits = tl.zeros_like(keys) + Tk  # beyond the last query that sees the key
     if WINDOWED:
-        high = tl.minimum(high, first + BN + window - 1)
-        end = tl.minimum(end, first + window)
+        limits = tl.minimum(limits, keys + window)
     if SEGMENTED:
         starts += batch * Tk
         row_ends = tl.load(ends + batch * Tk + keys, mask=inside, other=0)
+        limits = tl.minimum(limits, row_ends)
         real = row_ends > 0
-        high = tl.minimum(high, tl.max(row_ends, 0))
-        end = tl.minimum(end, tl.min(row_ends, 0))
+    BOUNDED: tl.constexpr = WINDOWED | SEGMENTED
+    low = tl.maximum(first, Tk - Tq)
+    full = first + BN - 1  # from here on queries come after all keys of the tile,
+    end = tl.min(limits, 0)  # and up to here all of them are visible to them
+    high = tl.max(limits, 0)
     before = tl.minimum(tl.maximum(full - low, 0), tl.maximum(high - low, 0))
     left = low + (before + BM - 1) // BM * BM
     right = left + tl.maximum(end - left, 0) // BM * BM
@@ -233,6 +242,7 @@ def attention_backward_dkv_kernel(
     v += batch * v_batch + kv_head * v_head + step * v_token
     key = tl.load(k + ahead[:, None] * k_token + columns[None, :], mask=there, other=0.0).to(DT)
     value = tl.load(v + ahead[:, None] * v_token + columns[None, :], mask=there, other=0.0).to(DT)
+    gap = right - left
     dk_sums = tl.zeros([BN, D], tl.float32)
     dv_sums = tl.zeros([BN, D], tl.float32)
     for member in range(G):
@@ -242,19 +252,16 @@ def attention_backward_dkv_kernel(
         lse_rows = lse + ((batch * K + kv_head) * G + member) * Tq
         delta_rows = delta + ((batch * K + kv_head) * G + member) * Tq
         dk_sums, dv_sums = _visit_queries(
-            dk_sums, dv_sums, key, value, keys, q_rows, dout_rows, lse_rows, delta_rows, starts,
-            q_token, dout_token, low, left, Tq, Tk, window, factor, inner,
-            BM, D, DT, WINDOWED, SEGMENTED, CAPPED, True,
+            dk_sums, dv_sums, key, value, keys, limits, q_rows, dout_rows, lse_rows,
+            delta_rows, starts, q_token, dout_token,
+            left, right, left, 0, Tq, Tk, factor, inner,
+            BM, D, DT, BOUNDED, PADDED, CAPPED, False,
         )  # fmt: skip
         dk_sums, dv_sums = _visit_queries(
-            dk_sums, dv_sums, key, value, keys, q_rows, dout_rows, lse_rows, delta_rows, starts,
-            q_token, dout_token, left, right, Tq, Tk, window, factor, inner,
-            BM, D, DT, WINDOWED, SEGMENTED, CAPPED, False,
-        )  # fmt: skip
-        dk_sums, dv_sums = _visit_queries(
-            dk_sums, dv_sums, key, value, keys, q_rows, dout_rows, lse_rows, delta_rows, starts,
-            q_token, dout_token, right, high, Tq, Tk, window, factor, inner,
-            BM, D, DT, WINDOWED, SEGMENTED, CAPPED, True,
+            dk_sums, dv_sums, key, value, keys, limits, q_rows, dout_rows, lse_rows,
+            delta_rows, starts, q_token, dout_token,
+            low, high - gap, left, gap, Tq, Tk, factor, inner,
+            BM, D, DT, BOUNDED, PADDED, CAPPED, True,
         )  # fmt: skip
     dk += batch * dk_batch + kv_head * dk_head + step * dk_token
     dv += batch * dv_batch + kv_head * dv_head + step * dv_token
@@ -278,11 +285,7 @@ def attention_backward(
     v: Tensor,
     out: Tensor,
     lse: Tensor,
-    rows: Spans | None,
-    *,
-    scale: float,
-    window: int | None,
-    softcap: float | None,
+    rule: Rule,
     dq_tile: Tile,
     dkv_tile: Tile,
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -298,15 +301,9 @@ def attention_backward(
     dk = runtime.empty((batch, keys, kv_heads, width), dtype, device).transpose(1, 2)
     dv = runtime.empty((batch, keys, kv_heads, width), dtype, device).transpose(1, 2)
     delta = runtime.empty((batch, heads, queries), torch.float32, device)
-    starts, ends = (None, None) if rows is None else (rows.starts, rows.ends)
-    numbers = (group, queries, keys, window or 0, *factors(scale, softcap), scale)
-    constants = {
-        "D": width,
-        "DT": runtime.dot_dtype(q.dtype),
-        "WINDOWED": window is not None,
-        "SEGMENTED": rows is not None,
-        "CAPPED": softcap is not None,
-    }
+    starts, ends = (None, None) if rule.rows is None else (rule.rows.starts, rule.rows.ends)
+    numbers = (group, queries, keys, rule.window or 0, *rule.factors, rule.scale)
+    constants = {"D": width, "DT": runtime.dot_dtype(q.dtype), **rule.constants}
     programs = runtime.cdiv(queries, dq_tile["BM"]) * heads * batch
     if programs:
         attention_backward_dq_kernel[(programs,)](

@@ -9,7 +9,13 @@ from torch import Tensor
 
 from limite.core.kernels.tiles import Tile
 from limite.core.kernels.triton import runtime
-from limite.core.kernels.triton.attention_scores import MASKED, key_range, scores, visible
+from limite.core.kernels.triton.attention_scores import (
+    MASKED,
+    Rule,
+    first_visible,
+    key_range,
+    scores,
+)
 
 LN_2 = tl.constexpr(runtime.LN_2)
 
@@ -17,30 +23,36 @@ LN_2 = tl.constexpr(runtime.LN_2)
 @triton.jit
 def _visit(
     sums, total, highest, queries, places, begin, k, v, starts, k_token, v_token,
-    low, high, Tk, window, factor, inner,
+    low, high, left, gap, Tk, factor, inner,
     BN: tl.constexpr, D: tl.constexpr, DT: tl.constexpr,
-    WINDOWED: tl.constexpr, SEGMENTED: tl.constexpr, CAPPED: tl.constexpr, MASK: tl.constexpr,
+    BOUNDED: tl.constexpr, PADDED: tl.constexpr, CAPPED: tl.constexpr, MASK: tl.constexpr,
 ):  # fmt: skip
-    """Adds the keys from ``low`` to ``high`` to the running softmax of a tile of queries."""
+    """Adds the keys from ``low`` to ``high`` to the running softmax of a tile of queries.
+
+    With ``MASK`` there is a gap, where full tiles lie: ``left`` is its beginning.
+    """
     columns = tl.arange(0, D)
     ahead = tl.arange(0, BN)
-    for first in range(low, high, BN):
+    for order in range(low, high, BN):
+        first = order
+        if MASK:
+            first = tl.where(order < left, order, order + gap)
         step = tl.cast(first, tl.int64)
         k_tile = k + step * k_token + ahead[:, None] * k_token + columns[None, :]
         v_tile = v + step * v_token + ahead[:, None] * v_token + columns[None, :]
         keys = first + ahead
         if MASK:
             there = keys < Tk
-            if SEGMENTED:
+            if PADDED:
                 there = tl.load(starts + keys, mask=there, other=Tk) < Tk
             key = tl.load(k_tile, mask=there[:, None], other=0.0).to(DT)
         else:
             key = tl.load(k_tile).to(DT)
         score = scores(queries, key, inner, CAPPED)  # [BM, BN]
         if MASK:
-            seen = visible(
-                places[:, None], keys[None, :], begin[:, None], window, WINDOWED, SEGMENTED
-            )
+            seen = keys[None, :] <= places[:, None]
+            if BOUNDED:
+                seen = seen & (keys[None, :] >= begin[:, None])
             score = tl.where(seen, score, MASKED)
         higher = tl.maximum(highest, tl.max(score, 1) * factor)
         weight = tl.exp2(score * factor - higher[:, None])
@@ -64,7 +76,7 @@ def attention_forward_kernel(
     v_batch, v_head, v_token, out_batch, out_head, out_token,
     H, G, Tq, Tk, window, factor, inner,
     BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr, DT: tl.constexpr,
-    WINDOWED: tl.constexpr, SEGMENTED: tl.constexpr, CAPPED: tl.constexpr,
+    WINDOWED: tl.constexpr, SEGMENTED: tl.constexpr, PADDED: tl.constexpr, CAPPED: tl.constexpr,
 ):  # fmt: skip
     program = tl.program_id(0)
     tiles = tl.cdiv(Tq, BM)
@@ -81,11 +93,10 @@ def attention_forward_kernel(
     places = place + ahead
     if SEGMENTED:
         starts += batch * Tk
-        begin = tl.load(starts + places, mask=inside, other=Tk)
+    begin = first_visible(starts, places, inside, Tk, window, WINDOWED, SEGMENTED)
+    real = inside
+    if PADDED:
         real = begin < Tk
-    else:
-        begin = places
-        real = inside
     step = tl.cast(first, tl.int64)
     q += batch * q_batch + head * q_head + step * q_token
     queries = tl.load(
@@ -93,25 +104,21 @@ def attention_forward_kernel(
     ).to(DT)  # [BM, D]
     k += batch * k_batch + kv_head * k_head
     v += batch * v_batch + kv_head * v_head
-    low, left, right, high = key_range(place, begin, Tk, window, BM, BN, WINDOWED, SEGMENTED)
+    BOUNDED: tl.constexpr = WINDOWED | SEGMENTED
+    low, left, right, high = key_range(place, begin, Tk, BM, BN, BOUNDED)
+    gap = right - left
     sums = tl.zeros([BM, D], tl.float32)
     total = tl.zeros([BM], tl.float32)
     highest = tl.full([BM], MASKED, tl.float32)  # of all scores so far, in bits
-    if WINDOWED | SEGMENTED:
-        sums, total, highest = _visit(
-            sums, total, highest, queries, places, begin, k, v, starts, k_token, v_token,
-            low, left, Tk, window, factor, inner,
-            BN, D, DT, WINDOWED, SEGMENTED, CAPPED, True,
-        )  # fmt: skip
     sums, total, highest = _visit(
         sums, total, highest, queries, places, begin, k, v, starts, k_token, v_token,
-        left, right, Tk, window, factor, inner,
-        BN, D, DT, WINDOWED, SEGMENTED, CAPPED, False,
+        left, right, left, 0, Tk, factor, inner,
+        BN, D, DT, BOUNDED, PADDED, CAPPED, False,
     )  # fmt: skip
     sums, total, highest = _visit(
         sums, total, highest, queries, places, begin, k, v, starts, k_token, v_token,
-        right, high, Tk, window, factor, inner,
-        BN, D, DT, WINDOWED, SEGMENTED, CAPPED, True,
+        low, high - gap, left, gap, Tk, factor, inner,
+        BN, D, DT, BOUNDED, PADDED, CAPPED, True,
     )  # fmt: skip
     blind = total == 0.0
     total = tl.where(blind, 1.0, total)
@@ -126,20 +133,9 @@ def attention_forward_kernel(
 
 
 def attention_forward(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    starts: Tensor | None,
-    *,
-    scale: float,
-    window: int | None,
-    softcap: float | None,
-    tile: Tile,
+    q: Tensor, k: Tensor, v: Tensor, rule: Rule, tile: Tile
 ) -> tuple[Tensor, Tensor]:
-    """The output ``[B, H, Tq, D]`` and the natural log-sum-exp ``[B, H, Tq]`` in float32.
-
-    ``starts [B, Tk]`` as in ``segments.spans``; ``scale`` is not negative.
-    """
+    """The output ``[B, H, Tq, D]`` and the natural log-sum-exp ``[B, H, Tq]`` in float32."""
     batch, heads, queries, width = q.shape
     memory = (batch, queries, heads, width)  # so that heads can be joined without a copy
     out = runtime.empty(memory, runtime.storage_dtype(q.dtype), q.device).transpose(1, 2)
@@ -147,19 +143,10 @@ def attention_forward(
     programs = runtime.cdiv(queries, tile["BM"]) * heads * batch
     if programs:
         attention_forward_kernel[(programs,)](
-            q, k, v, out, lse, starts,
+            q, k, v, out, lse, None if rule.rows is None else rule.rows.starts,
             *q.stride()[:3], *k.stride()[:3], *v.stride()[:3], *out.stride()[:3],
-            heads, heads // k.shape[1], queries, k.shape[2], window or 0,
-            *factors(scale, softcap),
+            heads, heads // k.shape[1], queries, k.shape[2], rule.window or 0, *rule.factors,
             BM=tile["BM"], BN=tile["BN"], D=width, DT=runtime.dot_dtype(q.dtype),
-            WINDOWED=window is not None, SEGMENTED=starts is not None, CAPPED=softcap is not None,
-            **runtime.options(tile),
+            **rule.constants, **runtime.options(tile),
         )  # fmt: skip
     return runtime.rounded(out, q.dtype), lse
-
-
-def factors(scale: float, softcap: float | None) -> tuple[float, float]:
-    """What brings ``attention_scores.scores`` to bits, and what stands inside the soft cap."""
-    if softcap is None:
-        return scale * runtime.LOG2_E, 1.0
-    return softcap * runtime.LOG2_E, scale / softcap

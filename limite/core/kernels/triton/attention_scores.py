@@ -2,13 +2,46 @@
 
 from __future__ import annotations
 
+import attrs
 import triton
 import triton.language as tl
 
+from limite.core.kernels.segments import Spans
 from limite.core.kernels.triton import runtime
 
 MASKED = tl.constexpr(runtime.MASKED)
 MINUS_2_LOG2_E = tl.constexpr(-2.0 * runtime.LOG2_E)
+
+
+@attrs.frozen(eq=False)
+class Rule:
+    """What a call of attention asks for beside its tensors.
+
+    ``rows``, if any, may have ``padded`` tokens; ``scale`` is not negative.
+    """
+
+    scale: float
+    window: int | None = None
+    softcap: float | None = None
+    rows: Spans | None = None
+    padded: bool = False
+
+    @property
+    def factors(self) -> tuple[float, float]:
+        """What brings ``scores`` to bits, and what stands inside the soft cap."""
+        if self.softcap is None:
+            return self.scale * runtime.LOG2_E, 1.0
+        return self.softcap * runtime.LOG2_E, self.scale / self.softcap
+
+    @property
+    def constants(self) -> dict[str, bool]:
+        """The constants of all kernels that depend on it."""
+        return {
+            "WINDOWED": self.window is not None,
+            "SEGMENTED": self.rows is not None,
+            "PADDED": self.padded,
+            "CAPPED": self.softcap is not None,
+        }
 
 
 @triton.jit
@@ -35,22 +68,20 @@ def scores(left, right, inner, CAPPED: tl.constexpr):
 
 
 @triton.jit
-def visible(queries, keys, starts, window, WINDOWED: tl.constexpr, SEGMENTED: tl.constexpr):
-    """Whether queries see keys, by their places; ``starts``: where the queries' rows begin."""
-    distance = queries - keys
-    seen = distance >= 0
+def first_visible(
+    starts, places, inside, Tk, window, WINDOWED: tl.constexpr, SEGMENTED: tl.constexpr
+):
+    """The first key that each query may see (none at padding: ``Tk``), by the queries' places."""
+    begin = tl.zeros_like(places)
     if WINDOWED:
-        seen = seen & (distance < window)
+        begin = tl.maximum(begin, places - window + 1)
     if SEGMENTED:
-        seen = seen & (keys >= starts)
-    return seen
+        begin = tl.maximum(begin, tl.load(starts + places, mask=inside, other=Tk))
+    return begin
 
 
 @triton.jit
-def key_range(
-    place, starts, Tk, window,
-    BM: tl.constexpr, BN: tl.constexpr, WINDOWED: tl.constexpr, SEGMENTED: tl.constexpr,
-):  # fmt: skip
+def key_range(place, begin, Tk, BM: tl.constexpr, BN: tl.constexpr, BOUNDED: tl.constexpr):
     """Where the key tiles of a tile of queries begin, become full, cease to be full, and end.
 
     The first query stands at ``place``. In a full tile every query sees every key, and every key
@@ -58,14 +89,11 @@ def key_range(
     """
     low = tl.full((), 0, tl.int32)
     full = low
-    if WINDOWED:
-        low = tl.maximum(place - window + 1, 0)
-        full = tl.maximum(place + BM - window, 0)
-    if SEGMENTED:
-        low = tl.maximum(low, tl.min(starts, 0))
-        full = tl.maximum(full, tl.max(starts, 0))
+    if BOUNDED:
+        low = tl.min(begin, 0)
+        full = tl.max(begin, 0)
     high = tl.minimum(place + BM, Tk)
-    before = tl.minimum(tl.maximum(full - low, 0), tl.maximum(high - low, 0))
+    before = tl.minimum(full - low, tl.maximum(high - low, 0))
     left = low + (before + BN - 1) // BN * BN
     right = left + tl.maximum(place + 1 - left, 0) // BN * BN
     return low, left, right, high

@@ -21,9 +21,10 @@ from limite.plugins.conformance.kernels.attention_cases import (
     outcome,
     require_outcome,
     require_same_outputs,
+    several,
     tiled,
 )
-from limite.plugins.conformance.kernels.run import Backend, Law, Outcome, examples
+from limite.plugins.conformance.kernels.run import Backend, Law, Outcome
 from limite.plugins.conformance.kernels.values import REGIMES, fill
 
 
@@ -40,7 +41,7 @@ def equals_reference(backend: Backend) -> None:
         @example(build(dtype=dtype, keys=25, softcap=0.7, segments=[[0] * 9 + [1] * 16]))
         @example(build(dtype=dtype, keys=17, flows="lse", scale=1.0, width=32))
         @example(build(dtype=dtype, keys=9, offset=-200.0, layout="transposed"))
-        @examples(backend, count)
+        @several(backend, count)
         def equal(case: Case) -> None:
             require_outcome(case, outcome(backend, case), expected(case))
 
@@ -53,7 +54,7 @@ def half_as_good_as_plain(backend: Backend) -> None:
 
         @given(cases(backend, dtype, regimes=("normal",), offset=0.0, segments=None))
         @example(build(dtype=dtype, keys=25, group=2, blocks=(8, 16)))
-        @examples(backend, 6)
+        @several(backend, 6)
         def good(case: Case) -> None:
             found, exact = outcome(backend, case), expected(case)
             plain = _plain(case)
@@ -106,7 +107,7 @@ def grouped_equals_repeated(backend: Backend) -> None:
 
     @given(cases(backend, kv_heads=2, group=2, regimes=MILD, offset=0.0))
     @example(build(kv_heads=2, group=3, keys=9))
-    @examples(backend, 3)
+    @several(backend, 3)
     def same(case: Case) -> None:
         copies = {name: case.inputs[name].repeat_interleave(case.group, 1) for name in ("k", "v")}
         repeated = changed(case, **copies)
@@ -123,7 +124,7 @@ def linear_in_values(backend: Backend) -> None:
     """Twice one set of values less another gives twice one output less another."""
 
     @given(cases(backend, regimes=MILD))
-    @examples(backend, 4)
+    @several(backend, 4)
     def linear(case: Case) -> None:
         case = changed(case, layout="contiguous")
         other = fill(case.inputs["v"].shape, "normal", 11, torch.float32)
@@ -143,7 +144,7 @@ def wide_softcap_is_none(backend: Backend) -> None:
     """A soft cap far above all scores changes nothing; one far below them makes them all equal."""
 
     @given(cases(backend, regimes=("normal", "ties"), softcap=None, offset=0.0))
-    @examples(backend, 4)
+    @several(backend, 4)
     def same(case: Case) -> None:
         capped = build(**{**case.parameters, "softcap": 1e5})
         require_outcome(case, outcome(backend, capped), outcome(backend, case), times=2.0)
@@ -159,7 +160,7 @@ def repeats_itself(backend: Backend) -> None:
     """Two runs give the same bits, forward and backward."""
 
     @given(cases(backend))
-    @examples(backend, 3)
+    @several(backend, 3)
     def same(case: Case) -> None:
         one, two = outcome(backend, case), outcome(backend, case)
         require_same_outputs(one, two, slice(None))
@@ -179,7 +180,7 @@ def nan_reaches_output(backend: Backend) -> None:
     )
     @example(build(keys=17, window=5), "k", 9)
     @example(build(keys=17), "q", 16)
-    @examples(backend, 6)
+    @several(backend, 6)
     def shows(case: Case, name: str, token: int) -> None:
         token %= case.inputs[name].shape[2]
         altered = case.inputs[name].clone()

@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 import torch
+from hypothesis import settings
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -168,6 +169,11 @@ def cases(
     choose("flows", st.sampled_from(("both", "both", "out", "lse")))
     choose("seed", st.integers(0, 2**31))
     return build(dtype=dtype, regimes=[draw(st.sampled_from(regimes)) for _ in INPUTS], **chosen)
+
+
+def several(backend: Backend, count: int) -> settings:
+    """``examples``, four times as many where they cost little."""
+    return run.examples(backend, count if backend.tiled else 4 * count)
 
 
 def tiled(backend: Backend, blocks: tuple[int, int]) -> AbstractContextManager[None]:

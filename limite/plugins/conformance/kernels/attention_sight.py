@@ -21,9 +21,10 @@ from limite.plugins.conformance.kernels.attention_cases import (
     outcome,
     require_outcome,
     require_same_outputs,
+    several,
     tokens_of,
 )
-from limite.plugins.conformance.kernels.run import Backend, Outcome, examples
+from limite.plugins.conformance.kernels.run import Backend, Outcome
 from limite.plugins.conformance.kernels.values import fill
 
 
@@ -31,7 +32,7 @@ def wide_window_is_none(backend: Backend) -> None:
     """A window of all keys, or more, is as none."""
 
     @given(cases(backend, window=None, regimes=MILD, offset=0.0), st.sampled_from((0, 1, 1000)))
-    @examples(backend, 5)
+    @several(backend, 5)
     def same(case: Case, beyond: int) -> None:
         window = case.inputs["k"].shape[2] + beyond
         windowed = build(**{**case.parameters, "window": window})
@@ -45,7 +46,7 @@ def window_one_gives_values(backend: Backend) -> None:
 
     @given(cases(backend, window=1, regimes=MILD, offset=0.0, flows="out", segments=None))
     @example(build(keys=17, window=1, group=2, flows="out"))
-    @examples(backend, 4)
+    @several(backend, 4)
     def own(case: Case) -> None:
         found = outcome(backend, case)
         queries = case.inputs["q"].shape[2]
@@ -64,7 +65,7 @@ def causal(backend: Backend) -> None:
 
     @given(cases(backend, segments=None, queries=None), st.randoms(use_true_random=False))
     @example(build(keys=17), None)
-    @examples(backend, 6)
+    @several(backend, 6)
     def blind(case: Case, random: Any) -> None:
         tokens = case.inputs["q"].shape[2]
         token = tokens // 2 if random is None else random.randrange(tokens)
@@ -91,7 +92,7 @@ def blind_outside_window(backend: Backend) -> None:
     @given(cases(backend, regimes=MILD, keys=25, window=4), st.integers(0, 24))
     @example(build(keys=25, window=8, blocks=(8, 8)), 3)
     @example(build(keys=25, window=9, blocks=(16, 8)), 7)
-    @examples(backend, 5)
+    @several(backend, 5)
     def blind(case: Case, token: int) -> None:
         altered = {name: case.inputs[name].clone() for name in ("k", "v")}
         for each in altered.values():
@@ -113,7 +114,7 @@ def packed_equals_separate(backend: Backend) -> None:
     @given(rows, cases(backend, regimes=MILD, keys=1, queries=None, offset=0.0, batch=1))
     @example([7, 0, 9, 1], build(window=4))
     @example([8, 16], build(group=2, blocks=(16, 8)))
-    @examples(backend, 3)
+    @several(backend, 3)
     def same(lengths: list[int], drawn: Case) -> None:
         numbers = [row for row, length in enumerate(lengths) for _ in range(length)]
         shape = {"queries": None, "keys": len(numbers), "layout": "contiguous"}
@@ -142,7 +143,7 @@ def padding_is_nothing(backend: Backend) -> None:
     @example(build(keys=9, window=4, softcap=1.0), 3, 8)
     @example(build(keys=8, group=2), 8, 1)
     @example(build(keys=2), 0, 17)
-    @examples(backend, 4)
+    @several(backend, 4)
     def nothing(case: Case, left: int, right: int) -> None:
         case = build(**{**case.parameters, "queries": None, "layout": "contiguous"})
         tokens = case.inputs["k"].shape[2]
@@ -183,7 +184,7 @@ def chunked_prefill(backend: Backend) -> None:
 
     @given(cases(backend, regimes=MILD, segments=None, queries=None), st.sampled_from((1, 5, 8, 9)))
     @example(build(keys=17, window=7, group=2), 8)
-    @examples(backend, 4)
+    @several(backend, 4)
     def same(case: Case, chunk: int) -> None:
         tokens = case.inputs["k"].shape[2]
         chunk = max(chunk, tokens // 3)
@@ -205,7 +206,7 @@ def split_keys_merge(backend: Backend) -> None:
 
     @given(cases(backend, regimes=MILD, segments=None, queries=1, window=None), st.integers(1, 24))
     @example(build(keys=25, queries=1, group=2), 8)
-    @examples(backend, 4)
+    @several(backend, 4)
     def same(case: Case, split: int) -> None:
         tokens = case.inputs["k"].shape[2]
         if not 0 < split < tokens:
