@@ -45,6 +45,8 @@ def attention(
 ) -> tuple[Tensor, Tensor | None]:
     if scale < 0:  # the kernels look for the largest product of q and k, not of it with the scale
         q, scale = -q, -scale
+    if window is not None and window >= k.shape[2]:
+        window = None
     rule = Rule(scale, window, softcap)
     if segments is not None:
         rows = spans(segments)

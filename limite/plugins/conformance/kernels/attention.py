@@ -41,6 +41,8 @@ def equals_reference(backend: Backend) -> None:
         @example(build(dtype=dtype, keys=25, softcap=0.7, segments=[[0] * 9 + [1] * 16]))
         @example(build(dtype=dtype, keys=17, flows="lse", scale=1.0, width=32))
         @example(build(dtype=dtype, keys=9, offset=-200.0, layout="transposed"))
+        @example(build(dtype=dtype, keys=9, scale=0.0, window=3))
+        @example(build(dtype=dtype, keys=25, window=17))
         @several(backend, count)
         def equal(case: Case) -> None:
             require_outcome(case, outcome(backend, case), expected(case))
@@ -105,7 +107,7 @@ def _plain(case: Case) -> Outcome:
 def grouped_equals_repeated(backend: Backend) -> None:
     """Heads that share keys and values are as heads with copies, whose gradients add up."""
 
-    @given(cases(backend, kv_heads=2, group=2, regimes=MILD, offset=0.0))
+    @given(cases(backend, kv_heads=2, group=2, keys=9, regimes=MILD, offset=0.0))
     @example(build(kv_heads=2, group=3, keys=9))
     @several(backend, 3)
     def same(case: Case) -> None:

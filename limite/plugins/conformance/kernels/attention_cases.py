@@ -107,7 +107,7 @@ def edges(block: int, *, brief: bool = False) -> list[int]:
 
 @st.composite
 def windows(draw: st.DrawFn, keys: int, block: int) -> int | None:
-    near = {1, keys - 1, keys, keys + 1, block - 1, block, block + 1}
+    near = {1, keys - 1, keys, keys + 1, block - 1, block, block + 1, 2 * block + 1}
     chosen = st.one_of(
         st.sampled_from(sorted(size for size in near if size > 0)),
         st.integers(1, keys + 1),
@@ -163,7 +163,7 @@ def cases(
     choose("segments", st.one_of(st.none(), rows))
     choose("width", st.sampled_from((16, 16, 32)))
     choose("softcap", st.sampled_from((None, None, 0.7, 20.0)))
-    choose("scale", st.sampled_from((0.1, 0.25, 1.0)))
+    choose("scale", st.sampled_from((0.1, 0.25, 1.0, -0.5)))
     choose("offset", st.sampled_from((0.0, 0.0, 0.0, -200.0, 200.0)))
     choose("layout", st.sampled_from(LAYOUTS))
     choose("flows", st.sampled_from(("both", "both", "out", "lse")))
@@ -216,7 +216,7 @@ def strain(case: Case) -> float:
         return 0.0
     scores = q @ k.repeat_interleave(case.group, 1).mT  # [B, H, Tq, Tk]
     wide = torch.promote_types(case.inputs["q"].dtype, torch.float32)
-    return float(2 * torch.finfo(wide).eps * case.arguments["scale"] * scores.max().item())
+    return float(2 * torch.finfo(wide).eps * abs(case.arguments["scale"]) * scores.max().item())
 
 
 def require_outcome(case: Case, found: Outcome, exact: Outcome, *, times: float = 1.0) -> None:
