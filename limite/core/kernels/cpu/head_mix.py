@@ -30,23 +30,22 @@ def head_mix_forward(
     outputs: Tensor, values: Tensor, alpha: Tensor | None, gates: Tensor | None
 ) -> tuple[Tensor, Held]:
     """The mixed heads ``[..., H, D]``."""
-    shape, kv_heads = outputs.shape, values.shape[-2]
-    grouped = (*shape[:-2], kv_heads, shape[-2] // kv_heads)  # [..., K, G]
+    shape, (kv_heads, width) = outputs.shape, values.shape[-2:]
     wide = widened(outputs)
-    mixed = wide.reshape(*grouped, shape[-1])
+    mixed = wide.reshape(*shape[:-2], kv_heads, -1, width)  # [..., K, G, D]
     gate = strength = unit = length = along = None
     if alpha is not None:
-        strength = cast(alpha, wide.dtype).tanh().view(*grouped[-2:], 1)
+        strength = cast(alpha, wide.dtype).tanh().view(kv_heads, -1, 1)
         whole = widened(values).unsqueeze(-2)
         length = torch.linalg.vector_norm(whole, dim=-1, keepdim=True).clamp_(min=SHORTEST)
         unit = whole / length
         along = _dot(mixed, unit)
         mixed = torch.addcmul(mixed, along * strength, unit, value=-1)
     if gates is not None:
-        gate = cast(gates, wide.dtype).sigmoid().view(*grouped, 1)
+        gate = cast(gates, wide.dtype).sigmoid().view(*mixed.shape[:-1], 1)
         gate.add_(gate)  # times 2, without making a tensor of the number
         mixed = mixed * gate if alpha is None else mixed.mul_(gate)
-    return cast(mixed.view(shape), outputs.dtype), Held(gate, strength, unit, length, along)
+    return cast(mixed.reshape(shape), outputs.dtype), Held(gate, strength, unit, length, along)
 
 
 def head_mix_backward(
@@ -82,7 +81,7 @@ def head_mix_backward(
     if d_gate is not None:
         assert gate is not None
         # d(2 sigmoid) = 2 sigmoid (1 - sigmoid), by gate = 2 sigmoid
-        d_gates = d_gate.mul_(gate * (2.0 - gate)).mul_(0.5).view(shape[:-1])
+        d_gates = d_gate.mul_(gate * (2.0 - gate)).mul_(0.5).reshape(shape[:-1])
     return d_outputs.reshape(shape), d_values, d_alpha, d_gates
 
 

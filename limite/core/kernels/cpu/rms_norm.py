@@ -76,6 +76,8 @@ def rms_norm(x: Tensor, weight: Tensor | None, *, eps: float) -> Tensor:
     if torch.is_grad_enabled():
         result: Tensor = _RMSNorm.apply(x, weight, eps)  # type: ignore[no-untyped-call]
         return result
+    if weight is None and x.dtype.itemsize >= 4:  # the least for each token of a decoding model
+        return x * inverse_rms(x, eps)
     return rms_norm_forward(x, weight, eps=eps)[0]
 
 

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from limite.core.kernels.reference.rms_norm import cast, widened
+from limite.core.kernels.reference.rms_norm import widened
 
 
 def silu(values: Tensor) -> Tensor:
@@ -55,4 +55,6 @@ def swiglu(gate: Tensor, up: Tensor) -> Tensor:
     if torch.is_grad_enabled():  # learning minds speed more than a row's last bit
         result: Tensor = _SwiGLU.apply(gate, up)  # type: ignore[no-untyped-call]
         return result
-    return cast(silu(widened(gate)).mul_(up), gate.dtype)
+    if gate.dtype.itemsize >= 4:
+        return silu(gate).mul_(up)
+    return silu(gate.float()).mul_(up).to(gate.dtype)

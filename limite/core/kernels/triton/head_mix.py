@@ -231,7 +231,8 @@ class _HeadMix(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        return *head_mix_backward(gradient, *ctx.saved_tensors, ctx.tile), None
+        outputs, values, alpha, gates = ctx.saved_tensors
+        return *head_mix_backward(gradient, outputs, values, alpha, gates, ctx.tile), None
 
 
 def head_mix(outputs: Tensor, values: Tensor, alpha: Tensor | None, gates: Tensor | None) -> Tensor:

@@ -276,7 +276,10 @@ class _AddRMSNorm(torch.autograd.Function):
             if d_total is None:
                 return (None,) * 7
             d_normal = torch.zeros_like(d_total)
-        gradients = rms_norm_backward(d_total, d_normal, *ctx.saved_tensors, ctx.tile)
+        total, inverse, a, b, keep, add, weight = ctx.saved_tensors
+        gradients = rms_norm_backward(
+            d_total, d_normal, total, inverse, a, b, keep, add, weight, ctx.tile
+        )
         return *gradients, None, None
 
 

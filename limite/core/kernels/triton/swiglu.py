@@ -74,7 +74,7 @@ def swiglu_forward(gate: Tensor, up: Tensor, tile: Tile) -> Tensor:
     """``silu(gate) * up``."""
     left, right = _rows(gate), _rows(up)
     out = runtime.empty(gate.shape, runtime.storage_dtype(gate.dtype), gate.device)
-    programs, constants = _shape(*left.shape, tile)
+    programs, constants = _shape(len(left), gate.shape[-1], tile)
     _forward_kernel[(programs,)](
         left, right, out, left.stride(0), right.stride(0), len(left), **constants
     )
@@ -89,7 +89,7 @@ def swiglu_backward(
     stored = runtime.storage_dtype(gate.dtype)
     d_gate = runtime.empty(gate.shape, stored, gate.device)
     d_up = runtime.empty(gate.shape, stored, gate.device)
-    programs, constants = _shape(*left.shape, tile)
+    programs, constants = _shape(len(left), gate.shape[-1], tile)
     _backward_kernel[(programs,)](
         upstream, left, right, d_gate, d_up,
         upstream.stride(0), left.stride(0), right.stride(0), len(left), **constants,
@@ -107,7 +107,8 @@ class _SwiGLU(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
-        return *swiglu_backward(gradient, *ctx.saved_tensors, ctx.tile), None
+        gate, up = ctx.saved_tensors
+        return *swiglu_backward(gradient, gate, up, ctx.tile), None
 
 
 def swiglu(gate: Tensor, up: Tensor) -> Tensor:

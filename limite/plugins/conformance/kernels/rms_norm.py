@@ -295,10 +295,10 @@ def rows_are_apart(backend: run.Backend) -> None:
             return found
 
         def join(chosen: Tensor) -> Tensor:
-            _, normal = elementwise.call(
+            found: tuple[Tensor, Tensor] = elementwise.call(
                 "add_rms_norm", backend, x[chosen], other[chosen], weight=weight
             )
-            return normal
+            return found[1]
 
         elementwise.hold_rows_apart(len(x), case.seed, norm)
         elementwise.hold_rows_apart(len(x), case.seed, join)
