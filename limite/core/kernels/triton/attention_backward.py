@@ -90,6 +90,9 @@ def attention_backward_dq_kernel(
     WINDOWED: tl.constexpr, SEGMENTED: tl.constexpr, PADDED: tl.constexpr, CAPPED: tl.constexpr,
     LSE: tl.constexpr,
 ):  # fmt: skip
+    factor = tl.cast(factor, tl.float32)
+    inner = tl.cast(inner, tl.float32)
+    scale = tl.cast(scale, tl.float32)
     program = tl.program_id(0)
     tiles = tl.cdiv(Tq, BM)
     first = (tiles - 1 - program % tiles) * BM  # later queries see more keys: they start first
@@ -209,6 +212,9 @@ def attention_backward_dkv_kernel(
     BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr, DT: tl.constexpr,
     WINDOWED: tl.constexpr, SEGMENTED: tl.constexpr, PADDED: tl.constexpr, CAPPED: tl.constexpr,
 ):  # fmt: skip
+    factor = tl.cast(factor, tl.float32)
+    inner = tl.cast(inner, tl.float32)
+    scale = tl.cast(scale, tl.float32)
     program = tl.program_id(0)
     tiles = tl.cdiv(Tk, BN)
     first = (program % tiles) * BN  # earlier keys are seen by more queries: they start first

@@ -78,6 +78,8 @@ def attention_forward_kernel(
     BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr, DT: tl.constexpr,
     WINDOWED: tl.constexpr, SEGMENTED: tl.constexpr, PADDED: tl.constexpr, CAPPED: tl.constexpr,
 ):  # fmt: skip
+    factor = tl.cast(factor, tl.float32)
+    inner = tl.cast(inner, tl.float32)
     program = tl.program_id(0)
     tiles = tl.cdiv(Tq, BM)
     first = (tiles - 1 - program % tiles) * BM  # later queries see more keys: they start first
