@@ -47,12 +47,12 @@ class Settings:
         logits = product * self.scale + self.shift
         return logits if self.cap is None else logits.sigmoid() * self.height
 
-    def slopes(self, product: Tensor) -> Tensor | float:
-        """``d logit / d product`` of every element of a product."""
+    def bend(self, product: Tensor) -> Tensor | float:
+        """What of ``d logit / d product`` is not constant."""
         if self.cap is None:
-            return self.slope
+            return 1.0
         sigmoid = (product * self.scale + self.shift).sigmoid()
-        return (sigmoid - sigmoid * sigmoid) * self.slope
+        return sigmoid - sigmoid * sigmoid
 
 
 def joined(

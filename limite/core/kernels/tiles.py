@@ -1,4 +1,4 @@
-"""The shapes in which the Triton kernels work, fixed beforehand.
+"""The shapes in which kernels work, those in Triton above all, fixed beforehand.
 
 Nothing is tuned while a program runs: another tile shape sums in another order, and a run could
 not be repeated bit for bit. ``use`` replaces tiles for a while; a receipt records the table.
@@ -13,7 +13,7 @@ from typing import Literal
 
 import attrs
 
-Kind = Literal["half", "float32", "interpreted"]
+Kind = Literal["half", "float32", "interpreted", "cpu"]
 
 
 @attrs.frozen
@@ -138,6 +138,13 @@ TABLE: tuple[Row, ...] = (
     Row("indexed_logprob_pushes", "half", Tile({"BK": 32}, warps=4)),
     Row("indexed_logprob_pushes", "float32", Tile({"BK": 32}, warps=4)),
     Row("indexed_logprob_pushes", "interpreted", Tile({"BK": 16})),
+    Row(
+        "indexed_logprob",
+        "cpu",
+        # A tile has so many ids, and elements: large enough for products at full speed, small
+        # enough for caches. Up to FEW logits (with a cap FEW_CAPPED) the formula is as fast.
+        Tile({"COLUMNS": 1024, "ELEMENTS": 1 << 19, "FEW": 1 << 21, "FEW_CAPPED": 1 << 19}),
+    ),
     Row("linear_scan_forward", "float32", Tile({"BT": 4096}, warps=4, stages=2)),
     Row("linear_scan_forward", "interpreted", Tile({"BT": 16})),
     Row("linear_scan_backward", "float32", Tile({"BT": 4096}, warps=8, stages=2)),

@@ -15,21 +15,14 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from limite.core.kernels import tiles
 from limite.core.kernels.logits import Settings, joined, pulls
 from limite.core.kernels.reference.indexed_logprob import logits_of
-
-COLUMNS = 1024
-"""Ids of a tile."""
-
-ELEMENTS = 1 << 19
-"""Logits of a tile: large enough for products at full speed, small enough to stay in caches."""
-
-FEW = (1 << 21, 1 << 19)
-"""Up to so many logits, without and with a cap, the formula as it stands is as fast."""
+from limite.core.kernels.tiles import Tile
 
 
 @attrs.frozen
-class Tile:
+class Part:
     """A rectangle of logits: some ids, some tokens, and the indexed ones among them."""
 
     columns: slice  # of V
@@ -50,12 +43,12 @@ class Walk:
     flattened, ``row [P]``, of which token, and ``place [P]``, which of its tile flattened.
     """
 
-    def __init__(self, index: Tensor, vocabulary: int) -> None:
+    def __init__(self, index: Tensor, vocabulary: int, shape: Tile) -> None:
         self.index = index
         self.tokens, self.each = index.shape
         self.vocabulary = vocabulary
-        self.width = min(vocabulary, COLUMNS)
-        self.height = max(1, ELEMENTS // self.width)
+        self.width = min(vocabulary, shape["COLUMNS"])
+        self.height = max(1, shape["ELEMENTS"] // self.width)
         self.strips = -(-vocabulary // self.width)
         bands = -(-self.tokens // self.height)
         flat = index.flatten()
@@ -78,7 +71,7 @@ class Walk:
     def strip(self, number: int) -> slice:
         return slice(number * self.width, min((number + 1) * self.width, self.vocabulary))
 
-    def tiles(self, number: int) -> Iterator[Tile]:
+    def tiles(self, number: int) -> Iterator[Part]:
         """The tiles of one range of ids."""
         columns = self.strip(number)
         bands = range(0, self.tokens, self.height)
@@ -87,7 +80,7 @@ class Walk:
             begin = self.ends[place - 1] if place else 0
             picks = slice(begin, self.ends[place])
             rows = slice(start, min(start + self.height, self.tokens))
-            yield Tile(columns, rows, picks)
+            yield Part(columns, rows, picks)
             place += 1
 
 
@@ -108,7 +101,7 @@ class Product:
         """Rows of the weight, as wide as the product is."""
         return self.weight[columns].to(self.kind)
 
-    def __call__(self, strip: Tensor, tile: Tile) -> Tensor:
+    def __call__(self, strip: Tensor, tile: Part) -> Tensor:
         """Sigmoids where capped, logits where not: ``[C, R]``."""
         settings = self.settings
         made = tile.of(self.buffer)
@@ -225,8 +218,9 @@ class _IndexedLogprob(torch.autograd.Function):
         index: Tensor,
         settings: Settings,
         need_entropy: bool,
+        shape: Tile,
     ) -> tuple[Tensor, Tensor | None, Tensor]:
-        walk = Walk(index, len(weight))
+        walk = Walk(index, len(weight), shape)
         found = indexed_logprob_forward(hidden, weight, walk, settings, need_entropy)
         ctx.save_for_backward(hidden, weight, *found[1:])
         ctx.walk, ctx.settings = walk, settings
@@ -250,7 +244,7 @@ class _IndexedLogprob(torch.autograd.Function):
             *upstream,
             ctx.needs_input_grad[:2],
         )
-        return (*found, None, None, None)
+        return (*found, None, None, None, None)
 
 
 def _by_the_formula(
@@ -279,12 +273,13 @@ def indexed_logprob(
     need_entropy: bool,
 ) -> tuple[Tensor, Tensor | None, Tensor]:
     settings = Settings(cap, temperature, round_logits)
-    if len(hidden) * len(weight) <= FEW[cap is not None]:
+    shape = tiles.tile("indexed_logprob", kind="cpu")
+    if len(hidden) * len(weight) <= shape["FEW" if cap is None else "FEW_CAPPED"]:
         return _by_the_formula(hidden, weight, index, settings, need_entropy)
     if torch.is_grad_enabled() and (hidden.requires_grad or weight.requires_grad):
         result: tuple[Tensor, Tensor | None, Tensor] = _IndexedLogprob.apply(  # type: ignore[no-untyped-call]
-            hidden, weight, index, settings, need_entropy
+            hidden, weight, index, settings, need_entropy, shape
         )
         return result
-    walk = Walk(index, len(weight))
+    walk = Walk(index, len(weight), shape)
     return indexed_logprob_forward(hidden, weight, walk, settings, need_entropy)

@@ -113,10 +113,16 @@ def indexed_logprob_backward(
     (rows, width), vocabulary, each = hidden.shape, len(weight), index.shape[1]
     tile, device = tiles[CHANGE], hidden.device
     pull, slant = pulls(settings, index, entropy, lse, d_logp, d_entropy, d_lse)
-    push = None
+    push = base = None
     if d_logp is not None and each:
-        push = d_logp * (settings.slope if raw is None else settings.slopes(raw))
-        push = push.contiguous()
+        push = (d_logp * settings.slope).contiguous()
+        if raw is not None:
+            # Beside the indexed logits' own gradients stand those of all: as large, and opposite,
+            # where one has all the probability. They are added before anything is rounded.
+            bend = settings.bend(raw)
+            logp = (settings.logits(raw) - lse[:, None]).masked_fill(index < 0, 0.0)  # nats
+            base = pull[:, None] if slant is None else pull[:, None] + slant[:, None] * logp
+            base, push = logp.exp() * base * bend, push * bend
     d_hidden = torch.zeros((rows, width), dtype=torch.float32, device=device) if need[0] else None
     d_weight = torch.zeros_like(weight) if need[1] else None
     block = tile["BV"]
@@ -137,9 +143,9 @@ def indexed_logprob_backward(
             DT=runtime.dot_dtype(hidden.dtype),
             BM=tile["BM"], BV=block, BD=tile["BD"], **runtime.options(tile),
         )  # fmt: skip
-        if push is not None and each > 1:
+        if push is not None and base is not None:
             kernels._pushes_kernel[(rows,)](
-                index, push, scratch, index.stride(0), span, each, first, last,
+                index, push, base, scratch, index.stride(0), span, each, first, last,
                 BK=tiles[PUSHES]["BK"], **runtime.options(tiles[PUSHES]),
             )  # fmt: skip
         change = runtime.rounded(scratch[:, : last - first], hidden.dtype)  # [N, S]
@@ -178,8 +184,9 @@ class _IndexedLogprob(torch.autograd.Function):
         need_entropy: bool,
         tiles: Tiles,
     ) -> tuple[Tensor, Tensor | None, Tensor]:
-        *found, raw = indexed_logprob_forward(hidden, weight, index, settings, need_entropy, tiles)
-        logp, entropy, lse = found
+        logp, entropy, lse, raw = indexed_logprob_forward(
+            hidden, weight, index, settings, need_entropy, tiles
+        )
         ctx.save_for_backward(hidden, weight, index, entropy, lse, raw)
         ctx.settings, ctx.tiles = settings, tiles
         ctx.set_materialize_grads(False)
@@ -270,7 +277,7 @@ def specimens(
         (
             PUSHES,
             kernels._pushes_kernel,
-            {"index_ptr": "*i64"} | floats("push") | {"change_ptr": f"*{dtype}"}
+            {"index_ptr": "*i64"} | floats("push", "base") | {"change_ptr": f"*{dtype}"}
             | {"stride_i": "i32", "stride_c": "i32", "K": "i32", "first": "i32", "last": "i32"},
             blocks(PUSHES, "BK"),
             False,

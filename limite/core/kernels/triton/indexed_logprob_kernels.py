@@ -97,8 +97,9 @@ def _forward_kernel(
         if BOUNDED:
             logits -= height
         else:
-            logits = tl.where(inside, logits, MASKED)
-            higher = tl.maximum(top, tl.max(logits, 1))
+            # Columns beyond the last repeat it, and raise no maximum. NaN is none, but stays.
+            highest = tl.max(tl.where(logits == logits, logits, MASKED), 1)
+            higher = tl.maximum(top, highest)
             shrunk = tl.exp2((top - higher) * LOG2_E)
             total_z = (total_z + (top - higher) * total) * shrunk
             total *= shrunk
@@ -189,11 +190,11 @@ def _picks_kernel(
 
 @triton.jit
 def _pushes_kernel(
-    index_ptr, push_ptr, change_ptr, stride_i, stride_c, K, first, last,
+    index_ptr, push_ptr, base_ptr, change_ptr, stride_i, stride_c, K, first, last,
     BK: tl.constexpr,
 ):  # fmt: skip
-    # Adds to the gradients of one row's indexed logits. Of equal ids the first adds for all, so
-    # that no two lanes write to one place.
+    # Writes the gradients of one row's indexed logits: base, and the push of every equal id. The
+    # first of equal ids writes, so that no two lanes write to one place.
     row = tl.program_id(0).to(tl.int64)
     for start in range(0, K, BK):
         k = start + tl.arange(0, BK)
@@ -209,5 +210,5 @@ def _pushes_kernel(
             earlier += tl.sum((same & (j[None, :] < k[:, None])).to(tl.int32), 1)
         mine = (index >= first) & (index < last) & (earlier == 0)
         at = change_ptr + row * stride_c + (index - first)
-        before = tl.load(at, mask=mine, other=0.0).to(tl.float32)
-        tl.store(at, before + push, mask=mine)
+        base = tl.load(base_ptr + row * K + k, mask=k < K, other=0.0)
+        tl.store(at, base + push, mask=mine)
