@@ -2,57 +2,32 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 import attrs
 import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
-from torch import Tensor
 
 from limite.plugins.conformance.kernels import measure, run
 from limite.plugins.conformance.kernels.indexed_logprob_cases import (
     BOUNDARIES,
+    CAPPED,
     INPUTS,
     LIMITE,
     OP,
+    PLAIN,
     Case,
     call,
     cases,
+    fewer,
     outputs,
-    reach,
-    require_near,
-    require_near_gradient,
+    require_same,
+    some_dtypes,
 )
+from limite.plugins.conformance.kernels.indexed_logprob_identities import IDENTITIES
 from limite.plugins.conformance.kernels.run import Backend, Outcome
 from limite.plugins.conformance.kernels.values import fill
-
-PLAIN = Case(rows=9, vocabulary=17)
-CAPPED = Case(rows=9, vocabulary=17, cap=LIMITE, temperature=0.7)
-
-
-def _dtypes(backend: Backend) -> tuple[torch.dtype, ...]:
-    return backend.dtypes[:1] if backend.tiled and not backend.compiled else backend.dtypes
-
-
-def _count(backend: Backend, count: int) -> int:
-    """Fewer where every example takes a second."""
-    return max(1, count // 3) if backend.tiled and not backend.compiled else count
-
-
-def _require_same(
-    case: Case, inputs: Mapping[str, Tensor], found: Outcome, expected: Outcome
-) -> None:
-    """Fails unless outputs and gradients agree."""
-    size = reach(case, inputs)
-    for name, x, y in zip(("logp", "entropy", "lse"), found.outputs, expected.outputs, strict=True):
-        assert (x is None) == (y is None), f"{name} is missing"
-        if x is not None and y is not None:
-            require_near(name, x, y, case, size)
-    for name in found.gradients:
-        gradients = found.gradients[name], expected.gradients[name]
-        require_near_gradient(name, *gradients, case, inputs)
 
 
 def equals_the_reference(backend: Backend) -> None:
@@ -63,7 +38,7 @@ def equals_the_reference(backend: Backend) -> None:
     @example(BOUNDARIES[2])
     @example(BOUNDARIES[3])
     @given(cases())
-    @run.examples(backend, _count(backend, 36))
+    @run.examples(backend, fewer(backend, 36))
     def law(case: Case) -> None:
         for dtype in backend.dtypes:
             inputs, upstream = case.inputs(dtype), case.upstream(dtype)
@@ -75,74 +50,7 @@ def equals_the_reference(backend: Backend) -> None:
             assert logp.dtype == lse.dtype == torch.promote_types(dtype, torch.float32)
             assert not logp[inputs["index"] < 0].any(), "an id that is not there has a value"
             assert (found.outputs[1] is None) != case.entropy
-            _require_same(case, inputs, found, exact)
-
-    law()
-
-
-def probabilities_sum_to_one(backend: Backend) -> None:
-    """Over the whole vocabulary, the exponentials of the log-probabilities add up to 1."""
-
-    @example(PLAIN)
-    @example(CAPPED)
-    @given(cases(each=1))
-    @run.examples(backend, _count(backend, 12))
-    def law(case: Case) -> None:
-        for dtype in _dtypes(backend):
-            inputs = case.inputs(dtype)
-            inputs["index"] = torch.arange(case.vocabulary).expand(case.rows, -1).contiguous()
-            logp, *_ = call(backend, case, inputs).outputs
-            assert logp is not None
-            total = logp.double().exp().sum(-1).log()
-            require_near("logp", total.to(logp), torch.zeros(case.rows), case, reach(case, inputs))
-
-    law()
-
-
-def what_all_rows_share_changes_nothing(backend: Backend) -> None:
-    """Without a cap, a vector added to every row of the weight changes no log-probability."""
-
-    @example(PLAIN, 3)
-    @given(cases(cap=None, offset=0.0, regimes=("ties", "ties")), st.integers(-4, 4))
-    @run.examples(backend, _count(backend, 12))
-    def law(case: Case, added: int) -> None:
-        for dtype in _dtypes(backend):
-            inputs = case.inputs(dtype)
-            # Small integers: what is added is added exactly.
-            inputs["hidden"] = inputs["hidden"].round().clamp(-3, 3)
-            inputs["weight"] = inputs["weight"].round().clamp(-3, 3)
-            shifted = inputs | {"weight": inputs["weight"] + added}
-            size = reach(case, shifted)
-            before, after = call(backend, case, inputs), call(backend, case, shifted)
-            assert before.outputs[0] is not None
-            assert after.outputs[0] is not None
-            require_near("logp", after.outputs[0], before.outputs[0], case, size)
-
-    law()
-
-
-def a_permuted_vocabulary_permutes(backend: Backend) -> None:
-    """Ids in another order: the same results, and the gradient of the weight in that order."""
-
-    @example(PLAIN)
-    @example(CAPPED)
-    @given(cases())
-    @run.examples(backend, _count(backend, 12))
-    def law(case: Case) -> None:
-        for dtype in _dtypes(backend):
-            inputs, upstream = case.inputs(dtype), case.upstream(dtype)
-            stream = torch.Generator().manual_seed(case.seed)
-            order = torch.randperm(case.vocabulary, generator=stream)
-            place = order.argsort()
-            index = inputs["index"]
-            moved = inputs | {
-                "weight": inputs["weight"][order],
-                "index": place[index.clamp(min=0)].where(index >= 0, index),
-            }
-            first = call(backend, case, inputs, differentiate=INPUTS, upstream=upstream)
-            second = call(backend, case, moved, differentiate=INPUTS, upstream=upstream)
-            gradients = dict(second.gradients) | {"weight": second.gradients["weight"][place]}
-            _require_same(case, inputs, attrs.evolve(second, gradients=gradients), first)
+            require_same(case, inputs, found, exact)
 
     law()
 
@@ -153,14 +61,14 @@ def the_size_of_chunks_has_no_effect(backend: Backend) -> None:
     @example(Case(rows=17, vocabulary=33, block=8, span=8), 5)
     @example(Case(rows=17, vocabulary=33, cap=LIMITE, block=8, span=16), 8)
     @given(cases(block=8), st.integers(0, 17))
-    @run.examples(backend, _count(backend, 9))
+    @run.examples(backend, fewer(backend, 9))
     def law(case: Case, cut: int) -> None:
-        for dtype in _dtypes(backend):
+        for dtype in some_dtypes(backend):
             inputs, upstream = case.inputs(dtype), case.upstream(dtype)
             whole = call(backend, case, inputs, differentiate=INPUTS, upstream=upstream)
             wider = attrs.evolve(case, block=16, span=48)
             other = call(backend, wider, inputs, differentiate=INPUTS, upstream=upstream)
-            _require_same(case, inputs, other, whole)
+            require_same(case, inputs, other, whole)
             parts = []
             for part in (slice(None, cut), slice(cut, None)):
                 some = inputs | {name: inputs[name][part] for name in ("hidden", "index")}
@@ -176,84 +84,7 @@ def the_size_of_chunks_has_no_effect(backend: Backend) -> None:
                     "weight": parts[0].gradients["weight"] + parts[1].gradients["weight"],
                 },
             )
-            _require_same(case, inputs, joined, whole)
-
-    law()
-
-
-def gradients_of_logits_sum_to_zero(backend: Backend) -> None:
-    """Without a cap, along what all rows of the weight share no gradient but the sum's flows."""
-
-    @example(PLAIN)
-    @example(Case(rows=9, vocabulary=33, each=5))
-    @given(cases(cap=None))
-    @run.examples(backend, _count(backend, 12))
-    def law(case: Case) -> None:
-        for dtype in _dtypes(backend):
-            inputs, upstream = case.inputs(dtype), case.upstream(dtype)
-            ones = torch.ones(case.vocabulary, 1, dtype=dtype)
-            inputs["weight"] = torch.cat((inputs["weight"], ones), 1)
-            last = torch.zeros(case.rows, 1, dtype=dtype)
-            inputs["hidden"] = torch.cat((inputs["hidden"], last), 1)
-            found = call(backend, case, inputs, differentiate=("hidden",), upstream=upstream)
-            along = found.gradients["hidden"][:, -1]
-            of = upstream[2]
-            expected = torch.zeros(case.rows) if of is None else of / case.temperature
-            # The error is that of what cancels: as large as the gradients that came in.
-            sizes = [
-                each.abs().sum(-1) if each.dim() == 2 else each.abs()
-                for each in upstream
-                if each is not None
-            ]
-            steep = case.peak + math.log(case.vocabulary) + 1.0
-            total = sum(sizes, torch.zeros(case.rows)) / case.temperature * steep
-            allowed = measure.GRADIENT[dtype].relative + 2e-7 * reach(case, inputs)
-            off = (along.double() - expected.double()).abs()
-            assert bool((off <= allowed * total).all()), f"off by {off.max().item():.3g}"
-
-    law()
-
-
-def entropies_are_possible(backend: Backend) -> None:
-    """Entropy lies between 0 and the logarithm of the vocabulary, which zero logits have."""
-
-    @example(attrs.evolve(PLAIN, regimes=("zeros", "normal")))
-    @example(attrs.evolve(CAPPED, regimes=("zeros", "normal")))
-    @given(cases(entropy=True))
-    @run.examples(backend, _count(backend, 18))
-    def law(case: Case) -> None:
-        for dtype in _dtypes(backend):
-            inputs = case.inputs(dtype)
-            _, entropy, _ = outputs(call(backend, case, inputs))
-            clamped = entropy.clamp(0.0, math.log(case.vocabulary))
-            require_near("entropy", entropy, clamped, case, reach(case, inputs))
-            if "zeros" in case.regimes:
-                full = torch.full_like(entropy, math.log(case.vocabulary))
-                require_near("entropy", entropy, full, case, reach(case, inputs))
-
-    law()
-
-
-def a_sigmoid_cap_is_a_tangent_cap(backend: Backend) -> None:
-    """The cap ``(2t, 0, t / 2)`` gives the log-probabilities of ``t tanh(z / t)``."""
-
-    @example(PLAIN, 10.0)
-    @given(cases(entropy=True, offset=0.0), st.sampled_from((2.0, 10.0, 50.0)))
-    @run.examples(backend, _count(backend, 12))
-    def law(case: Case, bound: float) -> None:
-        case = attrs.evolve(case, cap=(2 * bound, 0.0, bound / 2))
-        for dtype in _dtypes(backend):
-            inputs = case.inputs(dtype)
-            logp, entropy, _ = outputs(call(backend, case, inputs))
-            product = inputs["hidden"].double() @ inputs["weight"].double().t()
-            logits = bound * (product / bound).tanh() / case.temperature
-            everywhere = logits.log_softmax(-1)
-            index = inputs["index"]
-            expected = everywhere.gather(-1, index.clamp(min=0)).masked_fill(index < 0, 0.0)
-            size = reach(case, inputs)
-            require_near("logp", logp, expected, case, size)
-            mean = -(everywhere.exp() * everywhere).sum(-1)
-            require_near("entropy", entropy, mean, case, size)
+            require_same(case, inputs, joined, whole)
 
     law()
 
@@ -264,10 +95,10 @@ def far_logits_are_as_good(backend: Backend) -> None:
     @example(attrs.evolve(PLAIN, vocabulary=9), -200.0)
     @example(PLAIN, 200.0)
     @given(cases(cap=None, offset=0.0, temperature=1.0), st.sampled_from((-200.0, 200.0)))
-    @run.examples(backend, _count(backend, 12))
+    @run.examples(backend, fewer(backend, 12))
     def law(case: Case, offset: float) -> None:
         far = attrs.evolve(case, offset=offset)
-        for dtype in _dtypes(backend):
+        for dtype in some_dtypes(backend):
             near, inputs, upstream = case.inputs(dtype), far.inputs(dtype), case.upstream(dtype)
             found = call(backend, far, inputs, differentiate=INPUTS, upstream=upstream)
             expected = run.exact(OP, near, case.arguments, differentiate=INPUTS, upstream=upstream)
@@ -275,7 +106,7 @@ def far_logits_are_as_good(backend: Backend) -> None:
             assert lse is not None
             gradients = {name: found.gradients[name][:, : case.width] for name in INPUTS}
             moved = Outcome((logp, entropy, (lse.double() - offset).to(lse)), gradients)
-            _require_same(far, inputs, moved, expected)
+            require_same(far, inputs, moved, expected)
 
     law()
 
@@ -286,9 +117,9 @@ def two_runs_are_identical(backend: Backend) -> None:
     @example(PLAIN)
     @example(attrs.evolve(CAPPED, each=5))
     @given(cases(entropy=True))
-    @run.examples(backend, _count(backend, 6))
+    @run.examples(backend, fewer(backend, 6))
     def law(case: Case) -> None:
-        for dtype in _dtypes(backend):
+        for dtype in some_dtypes(backend):
             inputs, upstream = case.inputs(dtype), case.upstream(dtype)
             first = call(backend, case, inputs, differentiate=INPUTS, upstream=upstream)
             again = call(backend, case, inputs, differentiate=INPUTS, upstream=upstream)
@@ -317,10 +148,10 @@ def rows_are_independent(backend: Backend) -> None:
     @example(PLAIN, 3, False)
     @example(attrs.evolve(CAPPED, each=5), 8, True)
     @given(cases(entropy=True), st.integers(0, 16), st.booleans())
-    @run.examples(backend, _count(backend, 9))
+    @run.examples(backend, fewer(backend, 9))
     def law(case: Case, row: int, lost: bool) -> None:
         row = min(row, case.rows - 1)
-        for dtype in _dtypes(backend):
+        for dtype in some_dtypes(backend):
             inputs = case.inputs(dtype)
             before = outputs(call(backend, case, inputs))
             inputs["hidden"][row] = torch.nan if lost else 0.5
@@ -340,9 +171,9 @@ def nan_in_the_weight_reaches_every_row(backend: Backend) -> None:
     @example(PLAIN, 16)
     @example(CAPPED, 0)
     @given(cases(entropy=True), st.integers(0, 32))
-    @run.examples(backend, _count(backend, 6))
+    @run.examples(backend, fewer(backend, 6))
     def law(case: Case, token: int) -> None:
-        for dtype in _dtypes(backend):
+        for dtype in some_dtypes(backend):
             inputs = case.inputs(dtype)
             inputs["weight"][min(token, case.vocabulary - 1), -1] = torch.nan
             logp, entropy, lse = outputs(call(backend, case, inputs))
@@ -359,10 +190,10 @@ def ids_that_are_not_there_have_no_effect(backend: Backend) -> None:
     @example(PLAIN)
     @example(attrs.evolve(CAPPED, each=5))
     @given(cases(flows=("logp",)))
-    @run.examples(backend, _count(backend, 6))
+    @run.examples(backend, fewer(backend, 6))
     def law(case: Case) -> None:
         case = attrs.evolve(case, flows=("logp",))
-        for dtype in _dtypes(backend):
+        for dtype in some_dtypes(backend):
             inputs, upstream = case.inputs(dtype), case.upstream(dtype)
             inputs["index"] = torch.full_like(inputs["index"], -1)
             found = call(backend, case, inputs, differentiate=INPUTS, upstream=upstream)
@@ -380,7 +211,7 @@ def ids_that_repeat_add_up(backend: Backend) -> None:
     @example(PLAIN)
     @example(CAPPED)
     @given(cases(each=1))
-    @run.examples(backend, _count(backend, 9))
+    @run.examples(backend, fewer(backend, 9))
     def law(case: Case) -> None:
         for dtype in backend.dtypes:
             inputs, single = case.inputs(dtype), case.upstream(dtype)
@@ -396,27 +227,7 @@ def ids_that_repeat_add_up(backend: Backend) -> None:
             assert logp is not None
             measure.require_same_bits("logp", logp, logp[:, :1].expand_as(logp))
             first = attrs.evolve(many, outputs=(logp[:, :1], *many.outputs[1:]))
-            _require_same(several, inputs, first, one)
-
-    law()
-
-
-def temperature_is_scaling(backend: Backend) -> None:
-    """Without a cap, a temperature is the weight divided by it."""
-
-    @example(PLAIN, 4.0)
-    @given(cases(cap=None, temperature=1.0), st.sampled_from((0.5, 2.0, 4.0)))
-    @run.examples(backend, _count(backend, 9))
-    def law(case: Case, temperature: float) -> None:
-        for dtype in _dtypes(backend):
-            inputs, upstream = case.inputs(dtype), case.upstream(dtype)
-            scaled = inputs | {"weight": inputs["weight"] / temperature}
-            warm = attrs.evolve(case, temperature=temperature)
-            first = call(backend, case, scaled, differentiate=INPUTS, upstream=upstream)
-            second = call(backend, warm, inputs, differentiate=INPUTS, upstream=upstream)
-            gradients = dict(first.gradients)
-            gradients["weight"] = gradients["weight"] / temperature
-            _require_same(warm, inputs, second, attrs.evolve(first, gradients=gradients))
+            require_same(several, inputs, first, one)
 
     law()
 
@@ -427,9 +238,9 @@ def the_product_is_rounded_first(backend: Backend) -> None:
     @example(PLAIN, "bfloat16")
     @example(attrs.evolve(CAPPED, each=5), "float16")
     @given(cases(offset=0.0), st.sampled_from(("bfloat16", "float16")))
-    @run.examples(backend, _count(backend, 9))
+    @run.examples(backend, fewer(backend, 9))
     def law(case: Case, name: str) -> None:
-        for dtype in _dtypes(backend):
+        for dtype in some_dtypes(backend):
             inputs, upstream = case.inputs(dtype), case.upstream(dtype)
             # Products that float32 holds exactly, and of which a half type loses bits.
             for place, each in enumerate(INPUTS):
@@ -442,7 +253,7 @@ def the_product_is_rounded_first(backend: Backend) -> None:
                 backend, case, inputs, differentiate=INPUTS, upstream=upstream, round_logits=name
             )
             exact = run.exact(OP, inputs, arguments, differentiate=INPUTS, upstream=upstream)
-            _require_same(case, inputs, found, exact)
+            require_same(case, inputs, found, exact)
 
     law()
 
@@ -453,9 +264,9 @@ def only_what_is_asked_for_is_made(backend: Backend) -> None:
     @example(PLAIN)
     @example(attrs.evolve(CAPPED, each=5))
     @given(cases())
-    @run.examples(backend, _count(backend, 3))
+    @run.examples(backend, fewer(backend, 3))
     def law(case: Case) -> None:
-        for dtype in _dtypes(backend):
+        for dtype in some_dtypes(backend):
             inputs, upstream = case.inputs(dtype), case.upstream(dtype)
             both = call(backend, case, inputs, differentiate=INPUTS, upstream=upstream)
             for name in INPUTS:
@@ -469,21 +280,14 @@ LAWS: Mapping[str, run.Law] = {
     law.__name__: law
     for law in (
         equals_the_reference,
-        probabilities_sum_to_one,
-        what_all_rows_share_changes_nothing,
-        a_permuted_vocabulary_permutes,
         the_size_of_chunks_has_no_effect,
-        gradients_of_logits_sum_to_zero,
-        entropies_are_possible,
-        a_sigmoid_cap_is_a_tangent_cap,
         far_logits_are_as_good,
         two_runs_are_identical,
         rows_are_independent,
         nan_in_the_weight_reaches_every_row,
         ids_that_are_not_there_have_no_effect,
         ids_that_repeat_add_up,
-        temperature_is_scaling,
         the_product_is_rounded_first,
         only_what_is_asked_for_is_made,
     )
-}
+} | dict(IDENTITIES)

@@ -114,6 +114,8 @@ def cases(draw: st.DrawFn, /, **fixed: Any) -> Case:
     return Case(**(drawn | fixed))
 
 
+PLAIN = Case(rows=9, vocabulary=17)
+CAPPED = Case(rows=9, vocabulary=17, cap=LIMITE, temperature=0.7)
 BOUNDARIES = (
     Case(rows=9, vocabulary=17, width=17),
     Case(rows=7, vocabulary=9, each=5, offset=-200.0),
@@ -125,10 +127,11 @@ BOUNDARIES = (
 def in_tiles(backend: Backend, case: Case) -> AbstractContextManager[None]:
     """Tiles so small that a few ids and rows fill several, for those of limite that have any."""
     block, span = case.block, case.span
+    few = -1 if block == 8 else 1 << 20  # the formula for the others
     shape = {"BM": block, "BV": block, "BD": 16}
     by_kernel = {
         "indexed_logprob": Tile(
-            {"COLUMNS": block, "ELEMENTS": block * block, "FEW": -1, "FEW_CAPPED": -1}
+            {"COLUMNS": block, "ELEMENTS": block * block, "FEW": few, "FEW_CAPPED": few}
         )
     }
     if backend.tiled:
@@ -209,3 +212,27 @@ def require_near_gradient(
     absolute = given.absolute + (grown if "entropy" in case.flows else 0.0)
     tolerance = Tolerance(given.relative + grown, absolute)
     measure.require_close(f"d{name}", found, expected, tolerance, size=size)
+
+
+def require_same(
+    case: Case, inputs: Mapping[str, Tensor], found: Outcome, expected: Outcome
+) -> None:
+    """Fails unless outputs and gradients agree."""
+    size = reach(case, inputs)
+    for name, x, y in zip(("logp", "entropy", "lse"), found.outputs, expected.outputs, strict=True):
+        assert (x is None) == (y is None), f"{name} is missing"
+        if x is not None and y is not None:
+            require_near(name, x, y, case, size)
+    for name in found.gradients:
+        gradients = found.gradients[name], expected.gradients[name]
+        require_near_gradient(name, *gradients, case, inputs)
+
+
+def some_dtypes(backend: Backend) -> tuple[torch.dtype, ...]:
+    """One alone where every example takes a second."""
+    return backend.dtypes[:1] if backend.tiled and not backend.compiled else backend.dtypes
+
+
+def fewer(backend: Backend, count: int) -> int:
+    """Fewer where every example takes a second."""
+    return max(1, count // 3) if backend.tiled and not backend.compiled else count
