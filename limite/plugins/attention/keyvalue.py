@@ -13,14 +13,15 @@ from limite.core.model.attention import LayerCache
 class KeyValueCache(LayerCache):
     """Position p of a row lies in slot p modulo ``slots``: a ring once a row is longer.
 
-    Keys are stored as they are compared (normalised, rotated), values as they are summed. Keys lie
-    channel by channel, the order in which one query is fastest multiplied with all of them.
+    Keys are stored as they are compared (normalised, rotated), values as they are summed. On a CPU
+    keys lie channel by channel, the order in which one query is fastest multiplied with all.
     """
 
-    def __init__(self, keys: Tensor, values: Tensor) -> None:
-        self.keys = keys  # [R, kv_heads, D, slots]
+    def __init__(self, stored_keys: Tensor, values: Tensor, *, by_channel: bool) -> None:
         self.values = values  # [R, kv_heads, slots, D]
-        self.transposed_keys = keys.transpose(2, 3)  # as attention takes them, like the values
+        self.by_channel = by_channel
+        self.stored_keys = stored_keys  # as the values, or, by channel, [R, kv_heads, D, slots]
+        self.keys = stored_keys.mT if by_channel else stored_keys  # [R, kv_heads, slots, D]
 
     @classmethod
     def empty(
@@ -33,9 +34,12 @@ class KeyValueCache(LayerCache):
         device: torch.device,
     ) -> KeyValueCache:
         # Zeros, not garbage: an empty slot has weight 0, and 0 times garbage may be NaN.
+        by_channel = device.type == "cpu"
+        shape = (width, slots) if by_channel else (slots, width)
         return cls(
-            torch.zeros(rows, kv_heads, width, slots, dtype=dtype, device=device),
+            torch.zeros(rows, kv_heads, *shape, dtype=dtype, device=device),
             torch.zeros(rows, kv_heads, slots, width, dtype=dtype, device=device),
+            by_channel=by_channel,
         )
 
     @property
@@ -43,16 +47,20 @@ class KeyValueCache(LayerCache):
         return self.values.shape[2]
 
     def select(self, rows: Tensor) -> KeyValueCache:
-        return KeyValueCache(self.keys.index_select(0, rows), self.values.index_select(0, rows))
+        return KeyValueCache(
+            self.stored_keys.index_select(0, rows),
+            self.values.index_select(0, rows),
+            by_channel=self.by_channel,
+        )
 
     def replace(self, rows: Tensor, source: LayerCache) -> None:
         assert isinstance(source, KeyValueCache)
-        self.keys.index_copy_(0, rows, source.keys)
+        self.stored_keys.index_copy_(0, rows, source.stored_keys)
         self.values.index_copy_(0, rows, source.values)
 
     def read(self, rows: Tensor, slots: Tensor) -> tuple[Tensor, Tensor]:
         """Keys and values in ``slots [b, P]`` of ``rows [b]``: ``[b, P, kv_heads, D]``."""
-        return self.keys[rows[:, None], :, :, slots], self.values[rows[:, None], :, slots]
+        return self.keys[rows[:, None], :, slots], self.values[rows[:, None], :, slots]
 
     def append(self, keys: Tensor, values: Tensor, layout: Layout, before: tuple[int, ...]) -> None:
         """Stores a chunk ``[N, kv_heads, D]`` of each row; of a long one, what a ring keeps."""
@@ -64,12 +72,12 @@ class KeyValueCache(LayerCache):
             start = torch.tensor(before, device=layout.device)
             layout.memo[memo] = index, rows, (start[rows] + layout.positions[index]) % self.slots
         index, rows, slots = layout.memo[memo]
-        self.keys[rows, :, :, slots] = keys.index_select(0, index)
+        self.keys[rows, :, slots] = keys.index_select(0, index)
         self.values[rows, :, slots] = values.index_select(0, index)
 
     def append_one(self, keys: Tensor, values: Tensor, moment: Moment) -> None:
         """Stores one token ``[R, kv_heads, D]`` of each row."""
-        rows, kv_heads, width, slots = self.keys.shape
+        rows, kv_heads, slots, width = self.values.shape
         memo = ("append", slots, kv_heads)
         if memo not in moment.memo:
             slot = (moment.lengths - 1) % slots
@@ -79,7 +87,11 @@ class KeyValueCache(LayerCache):
             moment.memo[memo] = first + slot, slot[:, None, None].expand(-1, width, 1)
         place, column = moment.memo[memo]
         count = rows * kv_heads
-        self.keys.view(count, width, slots).scatter_(2, column, keys.reshape(count, width, 1))
+        if self.by_channel:
+            stored = self.stored_keys.view(count, width, slots)
+            stored.scatter_(2, column, keys.reshape(count, width, 1))
+        else:
+            self.stored_keys.view(-1, width).index_copy_(0, place, keys.reshape(count, width))
         self.values.view(-1, width).index_copy_(0, place, values.reshape(count, width))
 
     def positions(self, lengths: Tensor) -> Tensor:

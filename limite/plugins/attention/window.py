@@ -37,7 +37,7 @@ class WindowMixer(AttentionMixer):
             segments=layout,
             need_lse=False,
         )
-        return out[0].transpose(0, 1)
+        return out.squeeze(0).transpose(0, 1)
 
     def new_cache(
         self, rows: int, capacity: int, dtype: torch.dtype, device: torch.device
@@ -102,7 +102,7 @@ class WindowMixer(AttentionMixer):
     def _decode(self, queries: Tensor, cache: KeyValueCache, moment: Moment) -> Tensor:
         out, _ = ops.attention_decode(
             queries.unsqueeze(2),
-            cache.transposed_keys,
+            cache.keys,
             cache.values,
             moment,
             scale=self.scale,

@@ -7,9 +7,11 @@ import torch
 
 from limite.core.kernels.cpu import attention as cpu_attention
 from limite.core.kernels.layout import Layout
+from limite.core.kernels.moment import Moment
 from limite.core.kernels.slots import bucket, tiles
 from limite.core.model.spec import AttentionShape
 from limite.plugins.attention.everywhere import Global
+from limite.plugins.attention.keyvalue import KeyValueCache
 from limite.plugins.attention.local import Local
 from limite.plugins.attention.local_global import LocalGlobal
 
@@ -60,13 +62,12 @@ LENGTHS = {
 }
 
 
-@pytest.mark.parametrize("way", ["stretches", "short", "long"])
+@pytest.mark.parametrize("way", ["stretches", "fused"])
 @pytest.mark.parametrize("lengths", LENGTHS.values(), ids=list(LENGTHS))
 @pytest.mark.parametrize(("heads", "kv_heads"), [(4, 2), (3, 1), (2, 2)])
 @pytest.mark.parametrize("window", [None, 1, 3, 8, 12, 40])
 def test_values_and_gradients(monkeypatch, way, lengths, heads, kv_heads, window):
     monkeypatch.setattr(cpu_attention, "NARROW", 64 if way == "stretches" else 0)
-    monkeypatch.setattr(cpu_attention, "SHORT", 0 if way == "long" else 192)
     component = Global() if window is None else Local(window=window)
     mixer = component.build(shape(heads, kv_heads))
     inputs = streams(sum(lengths), heads, kv_heads)
@@ -145,3 +146,26 @@ def test_the_pattern():
 def test_impossible_settings_are_named(component, settings, field):
     with pytest.raises(ValueError, match=field):
         component(**settings)
+
+
+def test_a_cache_off_the_cpu_stores_keys_like_values():
+    """The other order of keys, tried where there is no GPU: the same rows, to rounding."""
+    mixer = Global().build(shape())
+    caches = [mixer.new_cache(9, 80, torch.float64, torch.device("cpu")) for _ in range(2)]
+    caches[1] = KeyValueCache(caches[1].values.clone(), caches[1].values.clone(), by_channel=False)
+    whole = [x.detach() for x in streams(9 * 12, 4, 2)]
+    outs = []
+    for cache in caches:
+        layout = Layout.from_lengths([10] * 9)
+        rows = [x.view(9, 12, *x.shape[1:]) for x in whole]
+        begun = [x[:, :10].flatten(0, 1) for x in rows]
+        mixer.extend(*begun, torch.empty(0), layout, cache, (0,) * 9)
+        for place in (10, 11):
+            moment = Moment.of(torch.full((9,), place + 1))
+            last = mixer.step(*(x[:, place] for x in rows), torch.empty(0), cache, moment)
+        outs.append(last)
+    assert caches[0].keys.shape == caches[1].keys.shape
+    torch.testing.assert_close(caches[0].keys, caches[1].keys, rtol=0, atol=0)
+    torch.testing.assert_close(outs[0], outs[1], **CLOSE)
+    wanted = plain(*whole, [12] * 9, 12).view(9, 12, 4, 4)[:, -1]
+    torch.testing.assert_close(outs[0], wanted, **CLOSE)

@@ -6,19 +6,20 @@ from typing import Any
 
 import attrs
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from limite.core.kernels.cpu import attention_chunked as chunked
 from limite.core.kernels.cpu import attention_fold as fold
+from limite.core.kernels.cpu import attention_fused as fused
 from limite.core.kernels.cpu import attention_short as short
 from limite.core.kernels.cpu import attention_stretches as stretches
 from limite.core.kernels.layout import Layout
 from limite.core.kernels.segments import Segments, spans
 
-SHORT = 192
-"""Rows up to this many tokens keep their attention weights for the backward pass."""
+SHORT = 64
+"""Rows up to this many tokens, where no operator of torch fits, keep their weights for the
+backward pass."""
 
 NARROW = 64
 """Windows up to this many tokens, of packed rows, are worked through in stretches."""
@@ -40,11 +41,11 @@ def attention_forward(
 
 
 def attention_backward(
-    kept: list[Tensor], d_out: Tensor | None, d_lse: Tensor | None, way: Way
+    kept: list[Tensor], d_out: Tensor | None, d_lse: Tensor | None, way: Way, kv_heads: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients of ``q``, ``k`` and ``v``."""
     if isinstance(way, short.Short):
-        return short.short_backward(kept, d_out, d_lse, way)
+        return short.short_backward(kept, d_out, d_lse, way, kv_heads)
     if isinstance(way, stretches.Stretched):
         return stretches.stretched_backward(kept, d_out, d_lse, way)
     q, k, v, out, lse = kept
@@ -58,7 +59,7 @@ class _Attention(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor | None]:
         out, lse, kept = attention_forward(q, k, v, way, need_lse)
         ctx.save_for_backward(*kept)
-        ctx.way = way
+        ctx.way, ctx.kv_heads = way, k.shape[1]
         ctx.set_materialize_grads(False)
         return out, lse
 
@@ -67,7 +68,8 @@ class _Attention(torch.autograd.Function):
     def backward(ctx: Any, d_out: Tensor | None, d_lse: Tensor | None) -> tuple[Tensor | None, ...]:
         if d_out is None and d_lse is None:
             return None, None, None, None, None
-        return (*attention_backward(list(ctx.saved_tensors), d_out, d_lse, ctx.way), None, None)
+        gradients = attention_backward(list(ctx.saved_tensors), d_out, d_lse, ctx.way, ctx.kv_heads)
+        return *gradients, None, None
 
 
 @attrs.frozen
@@ -76,6 +78,11 @@ class _Settings:
     window: int | None
     softcap: float | None
     need_lse: bool
+
+    @property
+    def fused(self) -> bool:
+        """Whether torch's own operator does it all."""
+        return self.softcap is None and not self.need_lse
 
     def within(self, longest: int) -> _Settings:
         """The same for rows of up to ``longest`` keys: without a window that hides nothing."""
@@ -105,15 +112,14 @@ def attention(
     need_lse: bool,
 ) -> tuple[Tensor, Tensor | None]:
     """See ``ops.attention``. Half precision is computed in float32 and rounded once."""
-    if not q.numel():
-        nothing = q.sum(-1, dtype=torch.promote_types(q.dtype, torch.float32))
-        return q.clone(), nothing if need_lse else None
+    settings = _Settings(scale, window, softcap, need_lse)
     dtype = q.dtype
     if dtype.itemsize < 4:
         q, k, v = q.float(), k.float(), v.float()
-    settings = _Settings(scale, window, softcap, need_lse)
     lse: Tensor | None
-    if segments is None:
+    if not q.numel():
+        out, lse = _nothing(q, k, v, settings)
+    elif segments is None:
         out, lse = _rectangle(q, k, v, settings)
     elif isinstance(segments, Layout):
         out, lse = _packed(q, k, v, segments, settings)
@@ -124,6 +130,14 @@ def attention(
     return (out if out.dtype == dtype else out.to(dtype)), lse
 
 
+def _nothing(q: Tensor, k: Tensor, v: Tensor, settings: _Settings) -> tuple[Tensor, Tensor | None]:
+    """Where no query sees anything: zeros, and zero gradients, whatever the inputs hold."""
+    everywhere = torch.ones((), dtype=torch.bool, device=q.device)
+    unused = (k.sum() + v.sum()).masked_fill(everywhere, 0.0)
+    out = q.masked_fill(everywhere, 0.0) + unused
+    return out, out.sum(-1).sub(torch.inf) if settings.need_lse else None
+
+
 def _rectangle(
     q: Tensor, k: Tensor, v: Tensor, settings: _Settings
 ) -> tuple[Tensor, Tensor | None]:
@@ -132,15 +146,11 @@ def _rectangle(
     kv_heads, keys = k.shape[1:3]
     settings = settings.within(keys)
     window, softcap = settings.window, settings.softcap
+    if settings.fused and queries == keys:
+        return fused.fused(q, k, v, settings.scale, window), None
     if keys <= SHORT:
         added = short.bias(queries, keys, window, heads // kv_heads, q.dtype, q.device)
         way: Way = short.Short(None, (added,), settings.scale, softcap)
-    elif queries == keys and window is None and softcap is None and not settings.need_lse:
-        grouped = heads != kv_heads
-        out = F.scaled_dot_product_attention(
-            q, k, v, is_causal=True, scale=settings.scale, enable_gqa=grouped
-        )
-        return out, None
     else:
         way = chunked.Chunked(settings.scale, window, softcap)
     return _attend(q, k, v, way, settings.need_lse)
@@ -156,7 +166,7 @@ def _packed(
     if window is not None and window <= NARROW:
         way: Way = stretches.stretched(layout, window, kv_heads, group, q.dtype, scale, softcap)
         return _attend(q, k, v, way, need_lse)
-    if layout.longest <= SHORT:
+    if layout.longest <= SHORT and not settings.fused:
         biases = [
             short.bias(block.length, block.length, window, group, q.dtype, q.device)
             for block in layout.blocks
@@ -181,9 +191,7 @@ def _by_rows(
     batch, tokens = segments.shape
     real = (segments.flatten() >= 0).nonzero().squeeze(1)  # [N]
     if not len(real):
-        nowhere = torch.ones((), dtype=torch.bool, device=q.device)
-        endless = q.sum(-1).masked_fill(nowhere, -torch.inf)
-        return q.masked_fill(nowhere, 0.0), endless if settings.need_lse else None
+        return _nothing(q, k, v, settings)
     row = spans(segments).starts + tokens * torch.arange(batch, device=q.device)[:, None]
     _, lengths = torch.unique_consecutive(row.flatten()[real], return_counts=True)
     layout = Layout.from_lengths(lengths, q.device)
@@ -195,7 +203,7 @@ def _by_rows(
 
     def put(x: Tensor, around: float) -> Tensor:
         """``[1, heads, N, ...]`` to ``[B, heads, T, ...]``."""
-        flat = x[0].transpose(0, 1)
+        flat = x.squeeze(0).transpose(0, 1)
         if not whole:
             wide = flat.new_full((batch * tokens, *flat.shape[1:]), around)
             flat = wide.index_copy(0, real, flat)

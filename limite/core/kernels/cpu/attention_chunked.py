@@ -68,6 +68,7 @@ def chunked_forward(q: Tensor, k: Tensor, v: Tensor, plan: Chunked) -> tuple[Ten
     kv_heads, keys = k.shape[1:3]
     group = heads // kv_heads
     q, k, v = (fold(x.transpose(1, 2), kv_heads) for x in (q, k, v))
+    q = q * plan.scale  # once here, not with every score
     out = torch.empty_like(q)  # [b * K, Tq * G, D]
     lse = q.new_empty((*q.shape[:2], 1))  # [b * K, Tq * G, 1]
     for each in chunks(queries, keys, heads, plan.window):
@@ -110,24 +111,23 @@ def chunked_backward(
         lse = lse.masked_fill(lse == -torch.inf, 0.0)
     q, k, v, g, d, m = (
         fold(x.transpose(1, 2), kv_heads)
-        for x in (q, k, v, d_out, delta[..., None], lse[..., None])
+        for x in (q, k, v, d_out, delta.neg_()[..., None], lse.neg()[..., None])
     )
+    q = q * plan.scale
     d_q, d_k, d_v = torch.empty_like(q), torch.zeros_like(k), torch.zeros_like(v)
     for each in chunks(queries, keys, heads, plan.window):
         a, b = each.first * group, each.last * group
         for some, part in _parts(rows, kv_heads, (b - a) * (each.high - each.low)):
             some_k, some_v = k[part, each.low : each.high], v[part, each.low : each.high]
             some_q, some_g = q[part, a:b], g[part, a:b]
-            scores, slope = _scores(some_q, some_k, each, plan, some)
-            weights = scores.sub_(m[part, a:b]).exp_()
+            scores, slope = _scores(some_q, some_k, each, plan, some, m[part, a:b])
+            weights = scores.exp_()
             d_v[part, each.low : each.high].baddbmm_(weights.transpose(1, 2), some_g)
-            change = some_g.bmm(some_v.transpose(1, 2)).sub_(d[part, a:b]).mul_(weights)
+            change = torch.baddbmm(d[part, a:b], some_g, some_v.transpose(1, 2)).mul_(weights)
             if slope is not None:
                 change.mul_(slope)
             d_q[part, a:b] = change.bmm(some_k).mul_(plan.scale)
-            d_k[part, each.low : each.high].baddbmm_(
-                change.transpose(1, 2), some_q, alpha=plan.scale
-            )
+            d_k[part, each.low : each.high].baddbmm_(change.transpose(1, 2), some_q)
     return (
         unfold(d_q, rows, queries).transpose(1, 2),
         unfold(d_k, rows, keys).transpose(1, 2),
@@ -144,15 +144,25 @@ def _parts(rows: int, kv_heads: int, scores: int) -> Iterator[tuple[slice, slice
 
 
 def _scores(
-    q: Tensor, k: Tensor, chunk: Chunk, plan: Chunked, rows: slice
+    q: Tensor,
+    k: Tensor,
+    chunk: Chunk,
+    plan: Chunked,
+    rows: slice,
+    shift: Tensor | None = None,
 ) -> tuple[Tensor, Tensor | None]:
-    """``[b * K, c * G, n]``, -inf where hidden; with a cap also its slope."""
-    scores = q.bmm(k.transpose(1, 2)).mul_(plan.scale)
+    """``[b * K, c * G, n]`` plus ``shift [b * K, c * G, 1]``, -inf where hidden; with a cap also
+    its slope."""
     slope = None
     if plan.softcap is not None:
-        bent = scores.div_(plan.softcap).tanh_()
+        bent = q.bmm(k.transpose(1, 2)).div_(plan.softcap).tanh_()
         slope = bent.square().neg_().add_(1.0)
         scores = bent.mul_(plan.softcap)
+        scores = scores if shift is None else scores.add_(shift)
+    elif shift is None:
+        scores = q.bmm(k.transpose(1, 2))
+    else:
+        scores = torch.baddbmm(shift, q, k.transpose(1, 2))
     count = chunk.last - chunk.first
     group = q.shape[1] // count
     scores[..., -count:] += _staircase(count, group, count, 1, False, q.dtype, q.device)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor
 
 from limite.core.kernels.layout import Layout
@@ -31,18 +32,30 @@ def cut(streams: Tensor, layout: Layout | None) -> list[Tensor]:
     """``[B, heads, T, D]`` as blocks ``[b, T, heads, D]``: padded rows of a layout, or all."""
     if layout is None:
         return [streams.transpose(1, 2)]
-    return layout.pad(streams[0].transpose(0, 1))
+    return layout.pad(streams.squeeze(0).transpose(0, 1))
 
 
 def spread(gradient: Tensor, layout: Layout | None) -> list[Tensor]:
     """As ``cut``, with zeros in the padding."""
     if layout is None:
         return [gradient.transpose(1, 2)]
-    return layout.spread(gradient[0].transpose(0, 1))
+    return layout.spread(gradient.squeeze(0).transpose(0, 1))
+
+
+def pieces(blocks: Sequence[Tensor], rows: Sequence[int]) -> list[Tensor]:
+    """Blocks cut into pieces of so many rows each, in order; they join as the blocks do."""
+    found, left = [], iter(rows)
+    for block in blocks:
+        first = 0
+        while first < len(block):
+            count = next(left)
+            found.append(block[first : first + count])
+            first += count
+    return found
 
 
 def join(blocks: Sequence[Tensor], layout: Layout | None) -> Tensor:
     """Blocks ``[b, T, heads, D]`` to ``[B, heads, T, D]``, which is a view."""
     if layout is None:
-        return blocks[0].transpose(1, 2)
+        return (blocks[0] if len(blocks) == 1 else torch.cat(list(blocks))).transpose(1, 2)
     return layout.unpad(blocks).transpose(0, 1)[None]

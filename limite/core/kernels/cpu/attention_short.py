@@ -6,15 +6,18 @@ the padding for itself only. Weights are kept for the backward pass: ``b H T T``
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 import attrs
 import torch
 from torch import Tensor
 
-from limite.core.kernels.cpu.attention_fold import cut, fold, join, spread, unfold
+from limite.core.kernels.cpu.attention_fold import cut, fold, join, pieces, spread, unfold
 from limite.core.kernels.layout import Layout
+
+NEAR_SCORES = 1 << 19
+"""Rows are worked through together up to this many scores."""
 
 
 @attrs.frozen(eq=False)
@@ -89,7 +92,7 @@ def short_forward(
         short.biases,
         strict=True,
     )
-    for q, k, v, added in blocks:
+    for q, k, v, added in _near(blocks, kv_heads):
         rows, queries = q.shape[:2]
         q, k, v = (fold(x, kv_heads) for x in (q, k, v))  # [b * K, Tq * G, D], [b * K, Tk, D]
         weights, lse, slope = weigh(q, k, added, short.scale, short.softcap, need_lse)
@@ -102,21 +105,36 @@ def short_forward(
     return join(outs, short.layout), lse, kept
 
 
+def _near(
+    blocks: Iterable[tuple[Tensor, Tensor, Tensor, Tensor]], kv_heads: int
+) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
+    """Blocks, and their biases, in pieces of rows whose scores fit near the processor."""
+    for q, k, v, added in blocks:
+        count = max(1, NEAR_SCORES // (kv_heads * added.numel()))
+        for piece in zip(q.split(count), k.split(count), v.split(count), strict=True):
+            yield *piece, added
+
+
 def short_backward(
-    kept: Sequence[Tensor], d_out: Tensor | None, d_lse: Tensor | None, short: Short
+    kept: Sequence[Tensor],
+    d_out: Tensor | None,
+    d_lse: Tensor | None,
+    short: Short,
+    kv_heads: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of ``q``, ``k`` and ``v``."""
+    """The gradients of ``q``, ``k`` and ``v``, which have ``kv_heads``."""
     d_qs, d_ks, d_vs = [], [], []
     each = 5 if short.softcap is None else 6
     nothing: list[Tensor | None] = [None] * (len(kept) // each)
-    gs = nothing if d_out is None else spread(d_out, short.layout)
-    hs = nothing if d_lse is None else spread(d_lse[..., None], short.layout)
+    counts = [len(kept[place]) // kv_heads for place in range(0, len(kept), each)]
+    gs = nothing if d_out is None else pieces(spread(d_out, short.layout), counts)
+    hs = nothing if d_lse is None else pieces(spread(d_lse[..., None], short.layout), counts)
     for number, (some_g, some_h) in enumerate(zip(gs, hs, strict=True)):
         q, k, v, weights, out, *slope = kept[each * number : each * (number + 1)]
         upstream = some_g if some_g is not None else some_h
         assert upstream is not None
         rows, queries = upstream.shape[:2]
-        kv_heads, keys = len(q) // rows, k.shape[1]
+        keys = k.shape[1]
         g = torch.zeros_like(out) if some_g is None else fold(some_g, kv_heads)
         h = None if some_h is None else fold(some_h, kv_heads)
         d_scores = unweigh(weights, slope[0] if slope else None, out, v, g, h)

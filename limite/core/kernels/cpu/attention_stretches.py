@@ -111,7 +111,7 @@ def stretched_forward(
     kv_heads, count, size = k.shape[1], stretches.count, stretches.size
 
     def take(x: Tensor, index: Tensor) -> Tensor:
-        tokens = x[0].transpose(0, 1).index_select(0, index)
+        tokens = x.squeeze(0).transpose(0, 1).index_select(0, index)
         return fold(tokens.view(count, -1, *tokens.shape[1:]), kv_heads)
 
     def back(x: Tensor) -> Tensor:
@@ -139,7 +139,7 @@ def stretched_backward(
     kv_heads = len(q) // count
 
     def widen(gradient: Tensor) -> Tensor:
-        tokens = gradient[0].transpose(0, 1)
+        tokens = gradient.squeeze(0).transpose(0, 1)
         wide = tokens.new_zeros((count * size, *tokens.shape[1:]))
         wide.index_copy_(0, stretches.place, tokens)
         return fold(wide.view(count, size, *tokens.shape[1:]), kv_heads)
