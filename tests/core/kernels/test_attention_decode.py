@@ -58,4 +58,4 @@ def test_no_gradient() -> None:
 def test_what_does_not_fit_is_named(changes: dict[str, object], words: str) -> None:
     case = attention_decode.build()
     with pytest.raises(ValueError, match=words):
-        ops.attention_decode(**{**case.inputs, "scale": 1.0, **changes})  # type: ignore[arg-type]
+        ops.attention_decode(**{**case.inputs, "scale": 1.0, **changes})

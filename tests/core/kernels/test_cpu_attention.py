@@ -71,8 +71,8 @@ def test_packed_rows(
 ) -> None:
     inputs = streams(sum(lengths))
     asked = {"window": window, "softcap": softcap, "need_lse": need_lse}
-    found = results("cpu", inputs, segments=Layout.from_lengths(lengths), **asked)  # type: ignore[arg-type]
-    exact = results("reference", inputs, segments=Layout.from_lengths(lengths), **asked)  # type: ignore[arg-type]
+    found = results("cpu", inputs, segments=Layout.from_lengths(lengths), **asked)
+    exact = results("reference", inputs, segments=Layout.from_lengths(lengths), **asked)
     torch.testing.assert_close(found, exact, **CLOSE)
 
 
@@ -105,7 +105,7 @@ def test_nothing_but_padding(queries: int | None) -> None:
     for found in (out, *gradients):
         assert not bool(found.any())
     with ops.use("attention=cpu"):
-        _, lse = ops.attention(**inputs, scale=1.0, segments=padding)  # type: ignore[assignment]
+        _, lse = ops.attention(**inputs, scale=1.0, segments=padding)
     assert bool((lse == -torch.inf).all())
 
 
@@ -149,9 +149,9 @@ def test_with_and_without_gradients_the_same_bits() -> None:
         inputs = streams(sum(lengths))
         layout = Layout.from_lengths(lengths)
         asked = {"scale": 0.3, "window": window, "segments": layout, "need_lse": need_lse}
-        taught = ops.attention(**inputs, **asked)  # type: ignore[arg-type]
+        taught = ops.attention(**inputs, **asked)
         with torch.no_grad():
-            seen = ops.attention(**inputs, **asked)  # type: ignore[arg-type]
+            seen = ops.attention(**inputs, **asked)
         assert torch.equal(taught[0], seen[0])
 
 

@@ -43,6 +43,16 @@ def equals_reference(backend: Backend) -> None:
         @example(build(dtype=dtype, keys=9, offset=-200.0, layout="transposed"))
         @example(build(dtype=dtype, keys=9, scale=0.0, window=3))
         @example(build(dtype=dtype, keys=25, window=17))
+        @example(
+            build(
+                dtype=dtype,
+                keys=25,
+                queries=9,
+                window=8,
+                segments=[[0] * 9 + [1] * 12 + [-1] * 4],
+            )
+        )
+        @example(build(dtype=dtype, batch=2, keys=9, segments=[[0] * 9, [0] * 9]))
         @several(backend, count)
         def equal(case: Case) -> None:
             require_outcome(case, outcome(backend, case), expected(case))

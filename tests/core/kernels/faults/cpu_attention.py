@@ -49,8 +49,8 @@ FAULTS: list[tuple[str, str, str, str, str]] = [
     ),
     (
         STRETCHES,
-        "return mine.addcmul_(later, stretches.goes_on).squeeze",
-        "return mine.squeeze",
+        "return mine.addcmul_(later, stretches.goes_on).transpose",
+        "return mine.transpose",
         OP,
         "packed_equals_separate",
     ),
@@ -61,7 +61,13 @@ FAULTS: list[tuple[str, str, str, str, str]] = [
         OP,
         REFERENCE,
     ),
-    (CHUNKED, "max(0, place - window + 1)", "max(0, place - window + 2)", OP, REFERENCE),
+    (
+        CHUNKED,
+        "offset = chunk.place - plan.window - chunk.low",
+        "offset = chunk.place - plan.window - chunk.low + 1",
+        OP,
+        REFERENCE,
+    ),
     (MAIN, "rows.starts[:, keys - queries :]", "rows.starts[:, :queries]", OP, REFERENCE),
     (
         MAIN,
