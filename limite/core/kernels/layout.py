@@ -46,7 +46,9 @@ class Layout:
         numbers = lengths.tolist() if isinstance(lengths, Tensor) else lengths
         if not numbers or min(numbers) < 0:
             raise ValueError(f"a layout needs at least one row and no negative length: {numbers}")
-        return cls(tuple(int(number) for number in numbers), torch.device(device))
+        # The device as tensors name it: "cuda" is "cuda:0" there, and would not be equal to it.
+        found = torch.empty(0, device=device).device
+        return cls(tuple(int(number) for number in numbers), found)
 
     @property
     def rows(self) -> int:

@@ -195,6 +195,7 @@ SPILLS: tuple[Spill, ...] = (
     Spill("rms_norm_backward", "bf16", 90, 16384, stack=16, loads=3, stores=3),
     Spill("rms_norm_backward", "fp16", 90, 16384, stack=16, loads=3, stores=3),
     Spill("rms_norm_backward", "fp32", 90, 16384, stack=24, loads=4, stores=4),
+    Spill("simplicial_forward", "fp16", 80, stack=8, loads=2, stores=2),
     Spill("simplicial_forward", "fp32", 80, stack=8, loads=1, stores=1),
 )
 """Every spill there is, as Triton 3.9 compiles the table. What is not listed may not spill."""

@@ -7,6 +7,7 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from limite.core.kernels import ops
 from limite.core.kernels.layout import Layout
 from limite.core.kernels.segments import spans, visible
 
@@ -102,6 +103,15 @@ def test_a_layout_is_the_segments_of_its_rows(lengths: list[int], window: int | 
         visible(tokens, tokens, window=window, segments=layout, device=CPU),
         visible(tokens, tokens, window=window, segments=segments, device=CPU),
     )
+
+
+@pytest.mark.parametrize("name", ["cpu", "cpu:0", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_a_layout_is_where_tensors_of_that_name_are(name: str) -> None:
+    q = torch.zeros(1, 1, 5, 16, device=name)
+    layout = Layout.from_lengths([3, 2], name)
+    assert layout.device == layout.positions.device == q.device
+    out, _ = ops.attention(q, q, q, scale=1.0, segments=layout)
+    assert out.shape == q.shape
 
 
 def test_spans_of_a_layout_are_made_once() -> None:

@@ -154,10 +154,11 @@ class _LinearScan(torch.autograd.Function):
 def specimens(
     dtype: str, width: int | None, tile_of: Callable[[str], Tile]
 ) -> Iterator[runtime.Specimen]:
-    """Both kernels; float32 alone, whose factors alone are near enough to 1."""
+    """Both kernels, as for advantages and for what is carried on; in float32 alone, whose factors
+    alone are near enough to 1."""
     if dtype != "fp32":
         return
-    constants = {"CARRY": True, "REVERSE": True}
+    uses = ({"CARRY": False, "REVERSE": True}, {"CARRY": True, "REVERSE": False})
     results = {
         "linear_scan_forward": (_forward_kernel, ("a_ptr", "b_ptr", "carry_ptr", "y_ptr"), "b"),
         "linear_scan_backward": (
@@ -169,12 +170,13 @@ def specimens(
     for kernel, (function, pointers, second) in results.items():
         tile = tile_of(kernel)
         strides = ("stride_a", f"stride_{second}", "T")
-        yield runtime.Specimen(
-            kernel=kernel,
-            function=function,
-            signature=dict.fromkeys(pointers, "*fp32") | dict.fromkeys(strides, "i32"),
-            constants=constants | {"BT": tile["BT"]},
-            aligned=(*pointers, *strides),
-            tile=tile,
-            matrix=False,
-        )
+        for constants in uses:
+            yield runtime.Specimen(
+                kernel=kernel,
+                function=function,
+                signature=dict.fromkeys(pointers, "*fp32") | dict.fromkeys(strides, "i32"),
+                constants=constants | {"BT": tile["BT"]},
+                aligned=(*pointers, *strides),
+                tile=tile,
+                matrix=False,
+            )

@@ -102,7 +102,7 @@ def simplicial_attention_forward(
     out = runtime.empty(q.shape, runtime.storage_dtype(q.dtype), q.device)
     lse = runtime.empty(q.shape[:3], torch.float32, q.device)
     if q.numel():
-        q, k1, k2, v1, v2 = map(_side_by_side, (q, k1, k2, v1, v2))
+        q, k1, k2, v1, v2 = map(side_by_side, (q, k1, k2, v1, v2))
         (single, tiled), windows = _ordered((k1, v1), (k2, v2), keys, window1, window2)
         starts, _ = _bounds(rows, q)
         constants = _constants(q, heads // kv_heads, rows, tile)
@@ -140,10 +140,10 @@ def simplicial_attention_backward(
     batch, heads, queries = q.shape[:3]
     kv_heads, keys = k1.shape[1:3]
     dtype, stored = q.dtype, runtime.storage_dtype(q.dtype)
-    d_out = torch.zeros_like(out) if d_out is None else _side_by_side(d_out)
+    d_out = torch.zeros_like(out) if d_out is None else side_by_side(d_out)
     d_q, d_k1, d_k2, d_v1, d_v2 = (runtime.empty(x.shape, stored, x.device) for x in inputs)
     delta = runtime.empty(lse.shape, torch.float32, q.device)
-    q, k1, k2, v1, v2 = map(_side_by_side, inputs)
+    q, k1, k2, v1, v2 = map(side_by_side, inputs)
     starts, ends = _bounds(rows, q)
     (single, tiled), windows = _ordered((k1, v1), (k2, v2), keys, window1, window2)
     constants = _constants(q, heads // kv_heads, rows, tile_dq)
@@ -184,7 +184,7 @@ def _ordered(
     return ((first, second), (one, two)) if one <= two else ((second, first), (two, one))
 
 
-def _side_by_side(x: Tensor) -> Tensor:
+def side_by_side(x: Tensor) -> Tensor:
     """``x`` with neighbouring channels side by side."""
     return x if x.stride(3) == 1 else x.contiguous()
 
@@ -217,7 +217,11 @@ STRIDES = tuple(f"{tensor}_{axis}" for tensor in ("q", "ks", "vs", "kt", "vt") f
 def specimens(
     dtype: str, width: int | None, tile_of: Callable[[str], Tile]
 ) -> Iterator[runtime.Specimen]:
-    """Every kernel as it is launched in training, packed rows of 5 heads a group."""
+    """Every kernel as it is launched in training: in groups of 5 heads, over packed rows.
+
+    In float16 over whole ones, and with a gradient of the log-sum-exp, so that these compile too.
+    """
+    whole = dtype == "fp16"
     full = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}[dtype]
     pointers = ("q", "ks", "vs", "kt", "vt", "starts")
     d_out = ("do_b", "do_h", "do_t")
@@ -227,7 +231,7 @@ def specimens(
             simplicial_backward_dq,
             (*pointers, "out", "lse", "do", "dlse", "delta", "dq"),
             (*STRIDES, *d_out),
-            {"DLSE": False},
+            {"DLSE": whole},
         ),
         "simplicial_backward_dkv": (
             simplicial_backward_dkv,
@@ -253,7 +257,7 @@ def specimens(
                 "R": tile["R"],
                 "BN": tile["BN"],
                 "DT": runtime.dot_dtype(full),
-                "SEGMENTED": True,
+                "SEGMENTED": not whole,
                 **constants,
             },
             aligned=(*(f"{name}_ptr" for name in tensors), *strides),

@@ -18,10 +18,11 @@ from limite.core.kernels.dispatch import Case
 from limite.core.kernels.moment import Moment
 from limite.core.kernels.tiles import Tile
 from limite.core.kernels.triton import runtime
+from limite.core.kernels.triton.simplicial_attention import side_by_side
 
-MASKED = tl.constexpr(-1.0e30)
-LOG2_E = tl.constexpr(1.4426950408889634)
-LN_2 = tl.constexpr(0.6931471805599453)
+MASKED = tl.constexpr(runtime.MASKED)
+LOG2_E = tl.constexpr(runtime.LOG2_E)
+LN_2 = tl.constexpr(runtime.LN_2)
 
 
 def refuses(case: Case) -> str | None:
@@ -116,7 +117,7 @@ def simplicial_attention_decode(
             first, second = second, first
         group = heads // kv_heads
         tile = runtime.tile("simplicial_decode", q, width)
-        tensors = [_side_by_side(each) for each in (q, *first[:2], *second[:2])]
+        tensors = [side_by_side(each) for each in (q, *first[:2], *second[:2])]
         strides = [stride for each in tensors[1:] for stride in each.stride()[:3]]
         simplicial_decode[(batch * kv_heads * runtime.cdiv(group, tile["R"]),)](
             *tensors, moment.lengths.contiguous(), out, lse, *tensors[0].stride()[:2], *strides,
@@ -125,11 +126,6 @@ def simplicial_attention_decode(
             **runtime.options(tile),
         )  # fmt: skip
     return runtime.rounded(out, q.dtype), lse if need_lse else None
-
-
-def _side_by_side(x: Tensor) -> Tensor:
-    """``x`` with neighbouring channels side by side."""
-    return x if x.stride(3) == 1 else x.contiguous()
 
 
 def _reach(cache: Tensor, window: int | None) -> tuple[int, int]:

@@ -12,9 +12,11 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-MASKED = tl.constexpr(-1.0e30)
-LOG2_E = tl.constexpr(1.4426950408889634)
-LN_2 = tl.constexpr(0.6931471805599453)
+from limite.core.kernels.triton import runtime
+
+MASKED = tl.constexpr(runtime.MASKED)
+LOG2_E = tl.constexpr(runtime.LOG2_E)
+LN_2 = tl.constexpr(runtime.LN_2)
 
 
 @triton.jit

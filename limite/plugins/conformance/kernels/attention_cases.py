@@ -24,6 +24,9 @@ INPUTS = ("q", "k", "v")
 MILD = ("normal", "constant", "one-hot", "ties")
 """Regimes whose scores are not so large that two right sums of them differ visibly."""
 
+SMALLEST_SUM = 16
+"""Terms of a compiled matrix product's sums in half precision, at least."""
+
 KERNELS = ("attention_forward", "attention_backward_dq", "attention_backward_dkv")
 
 
@@ -126,7 +129,14 @@ def numbered(draw: st.DrawFn, keys: int) -> list[int]:
 
 def tile_sizes(backend: Backend) -> tuple[int, ...]:
     """Tiles small enough that few tokens cross several."""
-    return (16, 16, 32) if backend.compiled else (8, 8, 16)
+    return (SMALLEST_SUM, SMALLEST_SUM, 32) if backend.compiled else (8, 8, 16)
+
+
+def compilable(backend: Backend, blocks: tuple[int, int]) -> tuple[int, int]:
+    """The tile, made larger where a GPU could not sum over so few of its rows or columns."""
+    if not backend.compiled:
+        return blocks
+    return max(blocks[0], SMALLEST_SUM), max(blocks[1], SMALLEST_SUM)
 
 
 @st.composite
@@ -180,7 +190,8 @@ def tiled(backend: Backend, blocks: tuple[int, int]) -> AbstractContextManager[N
     """Within the block, tiles of these numbers of queries and keys."""
     if not backend.tiled:
         return nullcontext()
-    tile = Tile({"BM": blocks[0], "BN": blocks[1]}, warps=4, stages=2)
+    queries, keys = compilable(backend, blocks)
+    tile = Tile({"BM": queries, "BN": keys}, warps=4, stages=2)
     return tiles.use(**dict.fromkeys(KERNELS, tile))
 
 

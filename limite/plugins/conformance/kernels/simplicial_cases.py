@@ -15,7 +15,12 @@ from torch import Tensor
 from limite.core.kernels import tiles
 from limite.core.kernels.tiles import Tile
 from limite.plugins.conformance.kernels import measure, run
-from limite.plugins.conformance.kernels.attention_cases import numbered, tile_sizes, windows
+from limite.plugins.conformance.kernels.attention_cases import (
+    compilable,
+    numbered,
+    tile_sizes,
+    windows,
+)
 from limite.plugins.conformance.kernels.measure import Tolerance
 from limite.plugins.conformance.kernels.run import Backend, Outcome
 from limite.plugins.conformance.kernels.values import LAYOUTS, REGIMES, broadcast, fill
@@ -158,7 +163,8 @@ def tiled(backend: Backend, blocks: tuple[int, int]) -> AbstractContextManager[N
     """Within the block, tiles of these numbers of rows and keys."""
     if not backend.tiled:
         return nullcontext()
-    tile = Tile({"R": blocks[0], "BN": blocks[1]}, warps=4, stages=1)
+    rows, keys = compilable(backend, blocks)
+    tile = Tile({"R": rows, "BN": keys}, warps=4, stages=1)
     return tiles.use(**dict.fromkeys(KERNELS, tile))
 
 
