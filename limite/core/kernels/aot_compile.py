@@ -145,7 +145,7 @@ def run(job: Job) -> Result:
     # Whatever the compiler says of a kernel is that kernel's row in the report, not an end.
     except Exception as error:
         return attrs.evolve(found, error=f"{type(error).__name__}: {error}".strip()[:500])
-    usage, code = _machine_code(compiled.asm["cubin"])
+    usage, code = _machine_code(compiled.asm["cubin"], specimen.matrix and job.architecture == 90)
     return attrs.evolve(
         found,
         shared=int(compiled.metadata.shared),
@@ -178,12 +178,18 @@ def _compile(specimen: Any, architecture: int) -> Any:
     )
 
 
-def _machine_code(cubin: bytes) -> tuple[str, str]:
-    """What NVIDIA's tools say of a compiled kernel: its resources, and its instructions."""
+def _machine_code(cubin: bytes, wanted: bool) -> tuple[str, str]:
+    """What NVIDIA's tools say of a compiled kernel: its resources, and its instructions.
+
+    Taking a kernel apart costs as much as compiling a small one. It is not done unless ``wanted``
+    where a thread has no memory of its own: LDL and STL have nothing to load or store there.
+    """
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, "kernel.cubin")
         Path(file).write_bytes(cubin)
-        return _tool("cuobjdump", "-res-usage", file), _tool("nvdisasm", file)
+        usage = _tool("cuobjdump", "-res-usage", file)
+        needed = wanted or _largest("STACK", usage) or _largest("LOCAL", usage)
+        return usage, _tool("nvdisasm", file) if needed else ""
 
 
 def _largest(name: str, usage: str) -> int:

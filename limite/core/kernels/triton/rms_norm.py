@@ -308,7 +308,8 @@ def specimens(
     dtype: str, width: int | None, tile_of: Callable[[str], Tile]
 ) -> Iterator[runtime.Specimen]:
     """Both kernels as the norm, without and with a weight, and as the join of a block."""
-    uses = ("norm", "weighted", "join") if width is None else ("weighted", "join")
+    # Of other widths the one that needs most.
+    uses = ("norm", "weighted", "join") if width is None else ("weighted",)
     width = width or 1280
     learned = dict.fromkeys(("keep", "add", "weight"), "fp32")
     forward = dict.fromkeys(("a", "b", "total", "normal"), dtype) | learned | {"inverse": "fp32"}
