@@ -14,7 +14,7 @@ import importlib.metadata
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -129,18 +129,11 @@ def compile_all(jobs: Sequence[Job], processes: int, cache: Path) -> list[Result
     known = {words(each.job): each for each in _read(file)}
     new = [job for job in jobs if words(job) not in known]
     if new:
-        if processes == 1:
-            found = [aot_compile.run(job) for job in new]
-        else:
-            with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-                found = list(pool.map(aot_compile.run, new))
-        known |= {words(each.job): each for each in found}
-        cache.mkdir(parents=True, exist_ok=True)
-        aside = file.with_suffix(f".{os.getpid()}")
-        aside.write_text(json.dumps([attrs.asdict(each) for each in known.values()]))
-        aside.replace(file)
-        for old in sorted(cache.glob("*.json"), key=lambda each: each.stat().st_mtime)[:-KEPT]:
-            old.unlink(missing_ok=True)
+        try:
+            for result in _compiled(new, processes):
+                known[words(result.job)] = result
+        finally:  # what was done before an interruption need not be done again
+            _write(file, known.values())
     return [known[words(job)] for job in jobs]
 
 
@@ -200,6 +193,24 @@ def report(results: Sequence[Result], missing: Sequence[str]) -> dict[str, Any]:
             for each in results
         ],
     }
+
+
+def _compiled(jobs: Sequence[Job], processes: int) -> Iterator[Result]:
+    if processes == 1:
+        yield from map(aot_compile.run, jobs)
+        return
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(aot_compile.run, jobs)
+
+
+def _write(file: Path, results: Iterable[Result]) -> None:
+    """Keeps results, and those of the last few states of the sources."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    aside = file.with_suffix(f".{os.getpid()}")
+    aside.write_text(json.dumps([attrs.asdict(each) for each in results]))
+    aside.replace(file)
+    for old in sorted(file.parent.glob("*.json"), key=lambda each: each.stat().st_mtime)[:-KEPT]:
+        old.unlink(missing_ok=True)
 
 
 def _read(file: Path) -> list[Result]:
