@@ -44,8 +44,8 @@ class Settings:
 
     def logits(self, product: Tensor) -> Tensor:
         """Logits of a product."""
-        logits = product * self.scale + self.shift
-        return logits if self.cap is None else logits.sigmoid() * self.height
+        logits = product if self.scale == 1 else product * self.scale
+        return logits if self.cap is None else (logits + self.shift).sigmoid() * self.height
 
     def bend(self, product: Tensor) -> Tensor | float:
         """What of ``d logit / d product`` is not constant."""

@@ -7,11 +7,13 @@ logits together are hardly more than a tile, the formula itself is faster, and u
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import attrs
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
@@ -84,6 +86,19 @@ class Walk:
             place += 1
 
 
+@functools.cache
+def _bfloat16_is_fast() -> bool:
+    """Whether the processor multiplies matrices of bfloat16; others are slower in it by far."""
+    supported: Callable[[], bool] | None = getattr(torch.cpu, "_is_amx_tile_supported", None)
+    return supported is not None and supported()
+
+
+def _narrow(hidden: Tensor, settings: Settings) -> bool:
+    """Whether products are made in the dtype of the hidden states, which they are rounded to."""
+    bfloat16 = hidden.dtype == torch.bfloat16 and settings.round_logits == "bfloat16"
+    return bfloat16 and _bfloat16_is_fast()
+
+
 class Product:
     """``weight hiddenᵀ`` of a tile, and what the settings make of it."""
 
@@ -95,21 +110,25 @@ class Product:
         self.narrow = None
         if settings.round_logits is not None:
             self.narrow = self.buffer.to(getattr(torch, settings.round_logits))
-        self.weight = weight
+        self.given, self.weight = hidden, weight
+        self.quick = _narrow(hidden, settings)
 
     def strip(self, columns: slice) -> Tensor:
-        """Rows of the weight, as wide as the product is."""
-        return self.weight[columns].to(self.kind)
+        """Rows of the weight, in the dtype of products."""
+        return self.weight[columns] if self.quick else self.weight[columns].to(self.kind)
 
     def __call__(self, strip: Tensor, tile: Part) -> Tensor:
         """Sigmoids where capped, logits where not: ``[C, R]``."""
         settings = self.settings
         made = tile.of(self.buffer)
-        early = settings.scale if self.narrow is None else 1.0
-        made.addmm_(strip, self.hidden[tile.rows].t(), beta=0, alpha=early)
-        if self.narrow is not None:
+        if self.narrow is None:
+            made.addmm_(strip, self.hidden[tile.rows].t(), beta=0, alpha=settings.scale)
+        else:
             narrow = tile.of(self.narrow)
-            narrow.copy_(made)
+            if self.quick:
+                torch.mm(strip, self.given[tile.rows].t(), out=narrow)
+            else:
+                narrow.copy_(torch.mm(strip, self.hidden[tile.rows].t(), out=made))
             made.copy_(narrow)
             if settings.scale != 1:
                 made.mul_(settings.scale)
@@ -118,6 +137,26 @@ class Product:
                 made.add_(settings.shift)
             made.sigmoid_()
         return made
+
+    def add_gradients(
+        self, tile: Part, strip: Tensor, change: Tensor, d_hidden: Tensor | None,
+        d_strip: Tensor | None,
+    ) -> None:  # fmt: skip
+        """Adds to both what a tile's gradient ``[C, R]`` makes of them."""
+        hidden = self.hidden[tile.rows]
+        if self.quick and self.narrow is not None:
+            change, hidden = tile.of(self.narrow).copy_(change), self.given[tile.rows]
+        if d_hidden is not None:
+            _add_product(d_hidden[tile.rows], change.t(), strip)
+        if d_strip is not None:
+            _add_product(d_strip, change, hidden)
+
+
+def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
+    if left.dtype == total.dtype:
+        total.addmm_(left, right)
+    else:
+        total += left @ right
 
 
 def indexed_logprob_forward(
@@ -175,14 +214,14 @@ def indexed_logprob_backward(
         d_logp = d_logp.flatten()[walk.pair] * settings.slope  # [P]
     minus_lse = -lse
     d_hidden = torch.zeros_like(wide) if need[0] else None
-    d_weight = torch.empty_like(weight, memory_format=torch.contiguous_format) if need[1] else None
+    d_weight = torch.zeros_like(weight, memory_format=torch.contiguous_format) if need[1] else None
     for number in range(walk.strips):
         columns = walk.strip(number)
         strip = product.strip(columns)
         d_strip = None
         if d_weight is not None:
             same = d_weight.dtype == wide.dtype
-            d_strip = d_weight[columns] if same else torch.empty_like(strip)
+            d_strip = d_weight[columns] if same else torch.zeros_like(strip, dtype=wide.dtype)
         for tile in walk.tiles(number):
             made, rows = product(strip, tile), tile.rows
             logp = made if settings.cap is None else tile.of(second)  # [C, R] nats
@@ -198,14 +237,9 @@ def indexed_logprob_backward(
                 change.view(-1).index_add_(0, places, d_logp[tile.picks])
             if settings.cap is not None:
                 torch.ops.aten.sigmoid_backward.grad_input(change, made, grad_input=change)
-            if d_hidden is not None:
-                d_hidden[rows].addmm_(change.t(), strip)
-            if d_strip is not None:
-                d_strip.addmm_(change, wide[rows], beta=0 if rows.start == 0 else 1)
+            product.add_gradients(tile, strip, change, d_hidden, d_strip)
         if d_weight is not None and d_strip is not None and d_strip.dtype != d_weight.dtype:
             d_weight[columns] = d_strip
-    if d_weight is not None and not walk.tokens:
-        d_weight.zero_()
     return None if d_hidden is None else d_hidden.to(hidden.dtype), d_weight
 
 
@@ -251,9 +285,11 @@ def _by_the_formula(
     hidden: Tensor, weight: Tensor, index: Tensor, settings: Settings, need_entropy: bool
 ) -> tuple[Tensor, Tensor | None, Tensor]:
     """All logits at once, for autograd to differentiate."""
-    logits = logits_of(
-        hidden, weight, settings.cap, settings.temperature, settings.round_logits
-    )  # [N, V]
+    if _narrow(hidden, settings):
+        product = F.linear(hidden, weight).float()
+    else:
+        product = logits_of(hidden, weight, None, 1.0, settings.round_logits)
+    logits = settings.logits(product)  # [N, V]
     everywhere = logits.log_softmax(-1)  # [N, V] nats
     logp = everywhere.gather(-1, index.clamp(min=0)).masked_fill(index < 0, 0.0)  # [N, K]
     lse = logits[:, 0] - everywhere[:, 0]

@@ -114,8 +114,8 @@ FAULTS = [
     (CPU, "* tall + row % self.height", "* tall", OP, REFERENCE),
     (
         CPU,
-        "beta=0 if rows.start == 0 else 1",
-        "beta=0",
+        "        total.addmm_(left, right)",
+        "        total.addmm_(left, right, beta=0)",
         OP,
         "the_size_of_chunks_has_no_effect",
     ),
@@ -128,7 +128,7 @@ FAULTS = [
         OP,
         "entropies_are_possible",
     ),
-    (CPU, "narrow.copy_(made)\n", "pass\n", OP, "the_product_is_rounded_first"),
+    (CPU, "            made.copy_(narrow)\n", "", OP, "the_product_is_rounded_first"),
     (CPU, "* settings.slope  # [P]", "# [P]", OP, "temperature_is_scaling"),
     (
         CPU,
