@@ -43,6 +43,7 @@ def equals_reference(backend: Backend) -> None:
         @example(build(dtype=dtype, keys=9, offset=-200.0, layout="transposed"))
         @example(build(dtype=dtype, keys=9, scale=0.0, window=3))
         @example(build(dtype=dtype, keys=25, window=17))
+        @example(build(dtype=dtype, keys=17, queries=16, blocks=(8, 8)))
         @example(
             build(
                 dtype=dtype,
