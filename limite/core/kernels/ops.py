@@ -133,8 +133,8 @@ def attention_decode(
     ``q [B, H, 1, D]``; caches ``[B, K, S, D]``, any strides; ``lengths [B]`` counts the tokens of
     each row, the query's own, already stored, included. The token at position p lies in slot
     p mod S, so that a cache of fewer slots than tokens is a ring of the last S. A row of length 0
-    gives 0, and -inf. What a row gets does not depend, by a bit, on the rows beside it. Slots that
-    were never written must hold finite numbers, as zeros.
+    gives 0, and -inf. What a row gets does not depend, by a bit, on the rows beside it (on
+    a CPU from 8 rows on). Slots that were never written must hold finite numbers, as zeros.
     """
     attention_checks.attention_decode(q, k_cache, v_cache, lengths, window, softcap)
     moment = lengths if isinstance(lengths, Moment) else Moment.of(lengths)

@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from limite.core.kernels import dispatch, ops
 from limite.core.kernels.segments import visible
 from limite.plugins.conformance.kernels import attention, run
-from limite.plugins.conformance.kernels.attention_cases import build, outcome
+from limite.plugins.conformance.kernels.attention_cases import build, outcome, require_outcome
 from limite.plugins.conformance.kernels.run import Backend, Law
 
 BACKENDS = [
@@ -69,8 +69,11 @@ def test_without_log_sum_exp_gradients_are_the_same(backend: Backend) -> None:
     case.arguments["need_lse"] = False
     found = outcome(backend, case)
     assert found.outputs[1] is None
-    for name, gradient in wanted.gradients.items():
-        assert torch.equal(found.gradients[name], gradient)
+    if backend.tiled:
+        for name, gradient in wanted.gradients.items():
+            assert torch.equal(found.gradients[name], gradient)
+    else:  # torch's own operator serves where no log-sum-exp is asked for: sums in another order
+        require_outcome(case, found, wanted)
 
 
 @EVERY

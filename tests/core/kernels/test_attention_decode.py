@@ -7,6 +7,12 @@ import torch
 
 from limite.core.kernels import ops
 from limite.plugins.conformance.kernels import attention_decode, run
+from limite.plugins.conformance.kernels.attention_decode_cases import (
+    build,
+    expected,
+    outcome,
+    require_outcome,
+)
 from limite.plugins.conformance.kernels.run import Backend
 
 BACKENDS = [
@@ -25,16 +31,16 @@ def test_law(law: run.Law, backend: Backend) -> None:
 
 def test_bfloat16_interpreted() -> None:
     """The interpreter loads bfloat16 and computes in float32."""
-    case = attention_decode.build(dtype=torch.bfloat16, group=2, lengths=(33, 0, 5))
-    attention_decode.require_outcome(
+    case = build(dtype=torch.bfloat16, group=2, lengths=(33, 0, 5))
+    require_outcome(
         case,
-        attention_decode.outcome(run.INTERPRET, case),
-        attention_decode.expected(case),
+        outcome(run.INTERPRET, case),
+        expected(case),
     )
 
 
 def test_no_gradient() -> None:
-    case = attention_decode.build()
+    case = build()
     q = case.inputs["q"].requires_grad_()
     rest = [case.inputs[name] for name in ("k_cache", "v_cache", "lengths")]
     out, lse = ops.attention_decode(q, *rest, scale=1.0)
@@ -56,6 +62,6 @@ def test_no_gradient() -> None:
     ],
 )
 def test_what_does_not_fit_is_named(changes: dict[str, object], words: str) -> None:
-    case = attention_decode.build()
+    case = build()
     with pytest.raises(ValueError, match=words):
         ops.attention_decode(**{**case.inputs, "scale": 1.0, **changes})

@@ -11,7 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 FEW_WINDOWS = 4
-"""Rows of up to so many windows are masked, longer ones cut."""
+SHORT = 128
+"""Rows of up to so many windows, or tokens, are masked, longer ones cut."""
 
 
 def fused(q: Tensor, k: Tensor, v: Tensor, scale: float, window: int | None) -> Tensor:
@@ -19,7 +20,7 @@ def fused(q: Tensor, k: Tensor, v: Tensor, scale: float, window: int | None) -> 
     length = q.shape[2]
     if window is None:
         return _attend(q, k, v, scale, None)
-    if length < FEW_WINDOWS * window:
+    if length < max(SHORT, FEW_WINDOWS * window):
         return _attend(q, k, v, scale, _band(length, window, q.device))
     return _in_stretches(q, k, v, scale, window)
 
