@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from limite.core.kernels import ops
+from limite.core.kernels.cpu import simplicial_short
 from limite.core.kernels.layout import Layout
 from limite.plugins.conformance.kernels import run, simplicial_attention
 from limite.plugins.conformance.kernels.run import Backend
@@ -27,6 +28,16 @@ BACKENDS = [
 )
 def test_law(law: run.Law, backend: Backend) -> None:
     law(backend)
+
+
+@pytest.mark.parametrize(
+    "law", simplicial_attention.LAWS.values(), ids=list(simplicial_attention.LAWS)
+)
+def test_law_of_cpu_in_blocks(law: run.Law, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sizes at which all pairs at once would be faster are computed as larger ones are."""
+    monkeypatch.setattr(simplicial_short, "FEW", 0)
+    monkeypatch.setattr(simplicial_short, "MOST", 0)
+    law(run.CPU)
 
 
 def test_interpreted_bfloat16() -> None:

@@ -19,6 +19,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
+from limite.core.kernels.cpu import simplicial_short as short_rows
+from limite.core.kernels.cpu.simplicial_short import MASKED
 from limite.core.kernels.dispatch import Case
 from limite.core.kernels.segments import Segments, Spans, spans
 
@@ -27,9 +29,6 @@ BUDGET = 1 << 20
 
 LARGEST_BLOCK = 8
 """Queries that share a range of keys."""
-
-MASKED = -1.0e30
-"""The score of what is not visible: finite, since -inf minus -inf is no number."""
 
 
 def refuses(case: Case) -> str | None:
@@ -55,6 +54,10 @@ def simplicial_attention(
 ) -> tuple[Tensor, Tensor | None]:
     """The output ``[B, H, Tq, D]`` and log-sum-exp ``[B, H, Tq]``."""
     assert form == "trilinear"
+    if short_rows.fits(q, k1.shape[2], window1, window2):
+        return short_rows.short_attention(
+            q, k1, k2, v1, v2, scale, window1, window2, segments, need_lse
+        )
     rows = None if segments is None else spans(segments)
     inputs = (q, k1, k2, v1, v2)
     arguments = (scale, window1, window2, rows)
