@@ -18,19 +18,18 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from limite.core.errors import LimiteError, did_you_mean, sentence
+from limite.core.kernels.wishes import VARIABLE, encoded, environment, forced, thread
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-VARIABLE = "LIMITE_KERNELS"
 BUILT_IN = ("reference", "cpu", "interpret", "triton")
 
 MODULES: Mapping[str, str] = {
@@ -105,12 +104,8 @@ class Choice:
 
 
 _registered: dict[tuple[str, str], Implementation] = {}
-_forced: ContextVar[str | None] = ContextVar("limite_kernels", default=None)
 _chosen: dict[tuple[Any, ...], Callable[..., Any]] = {}
-
-# What lies beneath os.environ: asking that itself takes longer than everything else in ``select``.
-_environment: Mapping[Any, Any] = os.environ._data  # type: ignore[attr-defined]
-_variable = os.environ.encodekey(VARIABLE)
+traced: dict[tuple[Any, ...], Callable[..., Any]] = {}  # the same, for compiled code
 
 
 def register(implementation: Implementation) -> None:
@@ -138,8 +133,8 @@ def forget(op: str, name: str) -> None:
 
 def _start_over() -> None:
     # A new dict, not an emptied one: a thread in the midst of choosing still writes to the old.
-    global _chosen
-    _chosen = {}
+    global _chosen, traced
+    _chosen, traced = {}, {}
 
 
 @contextmanager
@@ -149,11 +144,13 @@ def use(names: str) -> Iterator[None]:
     In this thread, or asynchronous task, alone. Blocks nest; the innermost counts, all of it.
     """
     _wish(names, _by_use(names))
-    token = _forced.set(names)
+    token = forced.set(names)
+    thread.names = names
     try:
         yield
     finally:
-        _forced.reset(token)
+        forced.reset(token)
+        thread.names = forced.get()
 
 
 def select(
@@ -165,9 +162,9 @@ def select(
     """
     if not tensor.numel():
         return _built_in(op, "reference").load()
-    asked = _forced.get()
+    asked = forced.get()
     if asked is None:
-        asked = _environment.get(_variable)
+        asked = environment.get(encoded)
     key = (op, tensor.device, tensor.dtype, width, option, asked)
     chosen = _chosen
     function = chosen.get(key)
@@ -266,9 +263,9 @@ class _Wish:
 
 
 def _asked() -> _Wish:
-    forced = _forced.get()
-    if forced is not None:
-        return _wish(forced, _by_use(forced))
+    names = forced.get()
+    if names is not None:
+        return _wish(names, _by_use(names))
     variable = os.environ.get(VARIABLE, "")
     return _wish(variable, _by_variable(variable))
 

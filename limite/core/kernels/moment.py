@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import attrs
@@ -19,11 +18,8 @@ class Moment:
 
     lengths: Tensor  # [B] tokens
     longest: int
+    memo: dict[Any, Any] = attrs.field(factory=dict, init=False, repr=False)
 
     @classmethod
     def of(cls, lengths: Tensor) -> Moment:
         return cls(lengths, int(lengths.max()) if lengths.numel() else 0)
-
-    @cached_property
-    def memo(self) -> dict[Any, Any]:
-        return {}

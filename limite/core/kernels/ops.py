@@ -9,12 +9,14 @@ Sizes: ``B`` batch, ``T`` tokens, ``H`` query heads, ``K`` key/value heads, ``D`
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
 from torch import Tensor
+from torch.compiler import is_dynamo_compiling
 
-from limite.core.kernels import attention_checks, checks
-from limite.core.kernels.dispatch import select, use
+from limite.core.kernels import attention_checks, checks, dispatch, traced
+from limite.core.kernels.dispatch import use
 from limite.core.kernels.layout import Layout
 from limite.core.kernels.moment import Moment
 from limite.core.kernels.rotation import Rotation
@@ -25,6 +27,15 @@ EPSILON = 2.0**-23
 
 Cap = tuple[float, float, float]
 """Bound, shift and spread of a soft cap: ``bound * sigmoid((z + shift) / spread)``."""
+
+
+def select(
+    op: str, tensor: Tensor, width: int | None = None, option: str | None = None
+) -> Callable[..., Any]:
+    """The function that runs ``op``: ``dispatch.select``, in compiled code as well."""
+    if is_dynamo_compiling():
+        return traced.select(op, tensor, width, option)
+    return dispatch.select(op, tensor, width, option)
 
 
 def rms_norm(x: Tensor, weight: Tensor | None = None, *, eps: float = EPSILON) -> Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any, Literal
 
 import attrs
@@ -27,6 +26,7 @@ class Rotation:
     style: Style = attrs.field(
         default="adjacent", validator=attrs.validators.in_(("adjacent", "halves"))
     )
+    memo: dict[Any, Any] = attrs.field(factory=dict, init=False, repr=False)
 
     @classmethod
     def at(
@@ -38,7 +38,3 @@ class Rotation:
     @property
     def pairs(self) -> int:
         return self.cos.shape[-1]
-
-    @cached_property
-    def memo(self) -> dict[Any, Any]:
-        return {}

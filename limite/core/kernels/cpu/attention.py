@@ -72,7 +72,7 @@ class _Attention(torch.autograd.Function):
         return *gradients, None, None
 
 
-@attrs.frozen
+@attrs.define
 class _Settings:
     scale: float
     window: int | None

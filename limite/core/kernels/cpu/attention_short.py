@@ -20,7 +20,7 @@ NEAR_SCORES = 1 << 19
 """Rows are worked through together up to this many scores."""
 
 
-@attrs.frozen(eq=False)
+@attrs.define(eq=False)
 class Short:
     """What shapes the computation, apart from the tensors."""
 

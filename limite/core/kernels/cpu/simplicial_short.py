@@ -21,7 +21,7 @@ FEW = 1 << 15
 """Weights whose cost is that of the calls, whatever the windows."""
 
 MOST = 1 << 20
-"""Weights up to which this way may be the faster one: 4 MiB of float32, what a core's cache may hold."""
+"""Weights up to which this way may be the faster one: 4 MiB of float32."""
 
 MASKED = -1.0e30
 """The score of what is not visible: finite, since -inf minus -inf is no number."""

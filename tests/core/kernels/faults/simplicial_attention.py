@@ -4,6 +4,7 @@ a maximum in base-2 units beside a natural logarithm, and sums over groups and b
 from __future__ import annotations
 
 CPU = "core/kernels/cpu/simplicial_attention.py"
+SHORT = "core/kernels/cpu/simplicial_short.py"
 LAUNCH = "core/kernels/triton/simplicial_attention.py"
 KERNELS = "core/kernels/triton/simplicial_kernels.py"
 OP = "simplicial_attention"
@@ -126,4 +127,10 @@ FAULTS = [
         "grouped_equals_repeated",
     ),
     (CPU, "plan, q.shape[0]).mul(scale)", "plan, q.shape[0])", OP, "ones_give_attention"),
+    (SHORT, "window=window, segments", "window=window1, segments", OP, REFERENCE),
+    (SHORT, "padding = spans(segments)", "padding = ~spans(segments)", OP, REFERENCE),
+    (SHORT, "shift = shift - d_lse", "shift = shift + d_lse", OP, REFERENCE),
+    (SHORT, ".mul_(weights).mul_(scale)", ".mul_(weights)", OP, "ones_give_attention"),
+    (SHORT, "sub_(weights.amax(-1).log_())", "add_(weights.amax(-1).log_())", OP, REFERENCE),
+    (SHORT, "(right * upstream)", "(d_left * upstream)", OP, REFERENCE),
 ]
