@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from limite.core.errors import LimiteError, did_you_mean, sentence
-from limite.core.kernels.wishes import VARIABLE, encoded, environment, forced, thread
+from limite.core.kernels.wishes import VARIABLE as VARIABLE
+from limite.core.kernels.wishes import encoded, environment, forced, thread
 
 if TYPE_CHECKING:
     import torch
