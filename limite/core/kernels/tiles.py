@@ -188,7 +188,7 @@ class Spill:
 
 
 SPILLS: tuple[Spill, ...] = (
-    Spill("attention_backward_dkv", "bf16", 90, stack=24, loads=6, stores=6),
+    Spill("attention_backward_dkv", "bf16", 90, stack=64, loads=16, stores=15),
     Spill("attention_backward_dkv", "fp16", 90, stack=24, loads=6, stores=6),
     Spill("attention_backward_dkv", "bf16", 90, 256, stack=192, loads=51, stores=48),
     Spill("attention_backward_dkv", "fp16", 90, 256, stack=192, loads=51, stores=48),
@@ -198,7 +198,8 @@ SPILLS: tuple[Spill, ...] = (
     Spill("simplicial_forward", "fp16", 80, stack=8, loads=2, stores=2),
     Spill("simplicial_forward", "fp32", 80, stack=8, loads=1, stores=1),
 )
-"""Every spill there is, as Triton 3.9 compiles the table. What is not listed may not spill."""
+"""Every spill there is, as Triton 3.9 compiles the table: the most of a kernel's variants. What is
+not listed may not spill."""
 
 _overrides: dict[str, Tile] = {}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -96,7 +97,10 @@ POINTERS = {
 """The tensors ``[B, heads, T, D]`` of each kernel."""
 
 LOCAL = {"WINDOWED": True, "SEGMENTED": True, "PADDED": False, "CAPPED": False}
-"""A layer with a window over rows laid end to end: others do less."""
+"""A layer with a window over rows laid end to end."""
+
+GLOBAL = dict.fromkeys(LOCAL, False)
+"""A layer that sees everything before."""
 
 FUNCTIONS = {
     "attention_forward": attention_forward_kernel,
@@ -108,9 +112,12 @@ FUNCTIONS = {
 def specimens(
     dtype: str, width: int | None, tile_of: Callable[[str], Tile]
 ) -> Iterator[runtime.Specimen]:
-    """The three kernels, as in training."""
+    """The three kernels, as in training: of a local layer, and in bfloat16 of a global one too."""
     operands = {"bf16": tl.bfloat16, "fp16": tl.float16, "fp32": tl.float32}
-    for kernel, function in FUNCTIONS.items():
+    for kernel, everywhere in itertools.product(FUNCTIONS, (False, True)):
+        if everywhere and dtype != "bf16":
+            continue
+        function = FUNCTIONS[kernel]
         tile = tile_of(kernel)
         names = set(function.arg_names)
         signature = dict.fromkeys(POINTERS[kernel], f"*{dtype}")
@@ -119,8 +126,11 @@ def specimens(
         strides = [
             name
             for name in function.arg_names
-            if name.rpartition("_")[2] in ("batch", "head", "token") and not name.startswith("dlse")
+            if name.rpartition("_")[2] in ("batch", "head", "token")
+            and (everywhere or not name.startswith("dlse"))
         ]
+        if everywhere:
+            signature |= dict.fromkeys({"dlse"} & names, "*fp32")
         aligned = (*signature, *strides)
         signature |= dict.fromkeys(strides, "i32")
         signature |= dict.fromkeys({"H", "K", "G", "Tq", "Tk", "window"} & names, "i32")
@@ -130,11 +140,16 @@ def specimens(
             "BN": tile["BN"],
             "D": 128 if width is None else width,
             "DT": operands[dtype],
-            **LOCAL,
+            **(GLOBAL if everywhere else LOCAL),
         }
-        if kernel == "attention_backward_dq":  # nothing flows back from the log-sum-exp
-            absent = ("dlse", "dlse_batch", "dlse_head", "dlse_token")
-            constants |= {"LSE": False, **dict.fromkeys(absent)}
+        if kernel == "attention_backward_dq":
+            constants["LSE"] = everywhere
+            if not everywhere:  # nothing flows back from the log-sum-exp
+                constants |= dict.fromkeys(("dlse", "dlse_batch", "dlse_head", "dlse_token"))
+        if everywhere:  # no rows are told apart
+            constants |= dict.fromkeys({"starts", "ends"} & names)
+            signature = {name: of for name, of in signature.items() if name not in constants}
+            aligned = tuple(name for name in aligned if name not in constants)
         yield runtime.Specimen(
             kernel=kernel,
             function=function,

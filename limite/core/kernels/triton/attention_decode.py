@@ -21,7 +21,6 @@ from limite.core.kernels.triton.attention_scores import MASKED, tanh
 
 LN_2 = tl.constexpr(runtime.LN_2)
 
-_AXES = ("batch", "head", "slot")
 
 FEWEST_QUERIES = 16
 """Rows of a matrix product, on a GPU; a group of fewer heads is filled up."""
@@ -190,11 +189,19 @@ def attention_decode(
 def specimens(
     dtype: str, width: int | None, tile_of: Callable[[str], Tile]
 ) -> Iterator[runtime.Specimen]:
-    """Both kernels as they are launched in decoding, 5 heads a group."""
+    """Both kernels as they are launched in decoding, 5 heads a group.
+
+    In bfloat16 with keys that lie channel by channel, as the model keeps them, else slot by slot.
+    """
     channels = width or 128
     full = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}[dtype]
     tile = tile_of("attention_decode")
-    strides = ("q_batch", "q_head", *(f"{x}_{axis}" for x in "kv" for axis in _AXES))
+    units = {"q_channel", "v_channel", "k_slot" if dtype == "bf16" else "k_channel"}
+    strides = tuple(
+        name
+        for name in attention_decode_kernel.arg_names
+        if name.rpartition("_")[2] in ("batch", "head", "slot", "channel") and name not in units
+    )
     yield runtime.Specimen(
         kernel="attention_decode",
         function=attention_decode_kernel,
@@ -206,7 +213,7 @@ def specimens(
             **dict.fromkeys(("factor", "inner"), "fp32"),
         },
         constants={
-            **dict.fromkeys(("q_channel", "k_channel", "v_channel"), 1),
+            **dict.fromkeys(units, 1),
             "BG": FEWEST_QUERIES,
             "BN": tile["BN"],
             "SPLIT": tile["SPLIT"],

@@ -18,7 +18,7 @@ from limite.core.kernels.dispatch import Case
 from limite.core.kernels.moment import Moment
 from limite.core.kernels.tiles import Tile
 from limite.core.kernels.triton import runtime
-from limite.core.kernels.triton.simplicial_attention import side_by_side
+from limite.core.kernels.triton.simplicial_attention import WIDTHS, side_by_side
 
 MASKED = tl.constexpr(runtime.MASKED)
 LOG2_E = tl.constexpr(runtime.LOG2_E)
@@ -27,8 +27,8 @@ LN_2 = tl.constexpr(runtime.LN_2)
 
 def refuses(case: Case) -> str | None:
     """Why a case cannot run here."""
-    if case.width not in runtime.WIDTHS:
-        return f"there are kernels for head widths {runtime.WIDTHS}, not {case.width}"
+    if case.width not in WIDTHS:
+        return f"there are kernels for head widths {WIDTHS}, not {case.width}"
     return None
 
 
