@@ -8,7 +8,7 @@ import attrs
 from torch import Tensor
 
 
-@attrs.frozen(eq=False, slots=False)
+@attrs.define(eq=False, slots=False)  # not frozen: the compiler cannot trace that constructor
 class Moment:
     """The tokens each row has, the one at hand included, and what layers share within the step.
 

@@ -10,7 +10,7 @@ from torch import Tensor
 Style = Literal["adjacent", "halves"]
 
 
-@attrs.frozen(eq=False, slots=False)
+@attrs.define(eq=False, slots=False)  # not frozen: the compiler cannot trace that constructor
 class Rotation:
     """Cosines and sines of each token's turns, ``[..., pairs]``, float32, perhaps rounded before.
 

@@ -119,6 +119,16 @@ def test_several_graphs(name: str) -> None:
         same(BROKEN[name], learn=True, backend="eager")
 
 
+def test_lengths_that_the_host_has_to_read_break_the_graph() -> None:
+    def decode(q: Tensor, k: Tensor, v: Tensor, lengths: Tensor) -> Tensor:
+        return ops.attention_decode(q, k, v, lengths, scale=0.25)[0]
+
+    inputs = (*heads(4, 1, 1), *heads(2, 2, 8), torch.tensor([3, 5]))
+    with torch.no_grad():
+        compiled = torch.compile(decode, backend="eager")
+        assert torch.equal(compiled(*inputs), decode(*inputs))
+
+
 def test_empty() -> None:
     compiled = torch.compile(ops.swiglu, backend="eager", fullgraph=True)
     assert compiled(torch.zeros(0, 4), torch.zeros(0, 4)).shape == (0, 4)
