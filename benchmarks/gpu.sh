@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What only a GPU can tell, in under eight minutes: the laws on compiled kernels, kernels compiled
+# What only a GPU can tell, in under ten minutes: the laws on compiled kernels, kernels compiled
 # ahead of time, and the benchmark. Each part has its own limit, and its own log in the folder
 # given, so that what was done stays whatever comes after it.
 #
@@ -32,9 +32,9 @@ if "$python" -c 'import xdist' 2>/dev/null; then spread=(-n 8 --dist worksteal);
 "$python" -c 'import torch; print(torch.__version__, torch.cuda.get_device_name(0))' || exit 1
 
 # Compiling ahead of time keeps only the CPU busy, so it goes beside the tests.
-part aot 170 "$python" -m limite.core.kernels.aot --arch 80 --arch 90 --json "$out/aot.json" &
+part aot 280 "$python" -m limite.core.kernels.aot --arch 80 --arch 90 --json "$out/aot.json" &
 aot=$!
-part tests 190 "$python" -m pytest -o addopts= -q --strict-markers --import-mode=importlib \
+part tests 300 "$python" -m pytest -o addopts= -q --strict-markers --import-mode=importlib \
   "${spread[@]}" -p no:cacheprovider -m gpu tests/core/kernels || failed=1
 wait "$aot" || failed=1
 
