@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from limite.core.kernels.cpu.simplicial_attention import MASKED
+from limite.core.kernels.cpu.simplicial_short import MASKED
 from limite.core.kernels.moment import Moment
 
 
