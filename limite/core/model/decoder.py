@@ -1,70 +1,100 @@
-"""The Limite decoder: tokens to hidden states, whole or a little at a time."""
+"""Tokens to hidden states, whole or a little at a time: what every family of models shares."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from limite.core.errors import LimiteError
 from limite.core.kernels.layout import Layout
-from limite.core.kernels.ops import indexed_logprob, rms_norm
-from limite.core.kinds import Attention
+from limite.core.kernels.ops import Cap, indexed_logprob
 from limite.core.model import head
-from limite.core.model.block import Block
+from limite.core.model.attention import AttentionMixer
 from limite.core.model.cache import Cache
-from limite.core.model.mudd import Mudd
-from limite.core.model.rope import Rotary
-from limite.core.model.self_attention import Pass
-from limite.core.model.spec import ModelSpec
-from limite.core.model.step import StepWeights, step
 from limite.core.model.weights import Matrix
+
+Note = Callable[[int, Tensor, Tensor], None]
+"""Told of each layer: its number, its normalised attention input, the stream after it."""
+
+
+class DecoderSpec(Protocol):
+    """What the settings of every family say."""
+
+    @property
+    def width(self) -> int: ...
+    @property
+    def layers(self) -> int: ...
+    @property
+    def heads(self) -> int: ...
+    @property
+    def kv_heads(self) -> int: ...
+    @property
+    def head_width(self) -> int: ...
+    @property
+    def mlp_width(self) -> int: ...
+    @property
+    def vocabulary(self) -> int | None: ...
+    @property
+    def padded_vocabulary(self) -> int | None: ...
+    @property
+    def context(self) -> int: ...
+    @property
+    def cap(self) -> Cap | None: ...
+    @property
+    def head_precision(self) -> str: ...
 
 
 class Decoder(nn.Module):
     """A language model over packed rows. Parameters carry the names of published checkpoints.
 
     Its values are unset: ``limite.core.model.init.build_decoder`` gives one that is ready.
+    A family fills in ``embed_tokens``, ``layers`` (blocks with ``self_attn.mixer``) and ``_run``.
     """
 
-    def __init__(
-        self, spec: ModelSpec, attention: Attention, *, dtype: torch.dtype = torch.float32
-    ) -> None:
+    embed_tokens: Matrix
+    layers: nn.ModuleList
+
+    def __init__(self, spec: DecoderSpec) -> None:
         super().__init__()
-        spec = spec.filled()
-        assert spec.padded_vocabulary is not None
-        assert spec.vocabulary is not None
-        assert spec.value_heads is not None
-        assert spec.value_width is not None
-        assert spec.rope_pairs is not None
-        assert spec.mudd_layers is not None
-        assert spec.mudd_taps is not None
+        assert spec.vocabulary is not None, "the spec must be filled"
         self.spec = spec
         self.vocabulary: int = spec.vocabulary
-        self.embed_tokens = Matrix(spec.padded_vocabulary, spec.width, dtype)
-        self.value_embeds: Matrix | None = None
-        if spec.value_layers:
-            columns = spec.value_heads * spec.value_width
-            self.value_embeds = Matrix(spec.padded_vocabulary, columns, dtype)
-        self.layers = nn.ModuleList(
-            Block(spec, layer, attention, dtype) for layer in range(spec.layers)
-        )
-        self.mudd: Mudd | None = None
-        self.taps = dict(zip(spec.mudd_layers, spec.mudd_taps, strict=True))
-        if self.taps:
-            self.mudd = Mudd(
-                spec.width,
-                spec.layers,
-                len(spec.mudd_taps[0]),
-                spec.mudd_width,
-                spec.mudd_residual,
-                dtype,
-            )
-        self.tapped = {state for states in spec.mudd_taps for state in states}
-        self.rotary = Rotary(pairs=spec.rope_pairs, base=spec.rope_base, context=spec.context)
+
+    # What a family gives
+
+    @abstractmethod
+    def _run(
+        self,
+        tokens: Tensor,
+        layout: Layout,
+        positions: Tensor,
+        cache: Cache | None,
+        note: Note | None = None,
+    ) -> Tensor:
+        """``tokens [N]`` at ``positions [N]`` of their rows to final hidden states, normalised."""
+
+    @abstractmethod
+    def embed(self, tokens: Tensor) -> Tensor:
+        """The stream before the first layer, ``[N, width]``."""
+
+    @abstractmethod
+    def step_weights(self) -> Any:
+        """The weights as ``_step`` reads them, or None where steps are chunks of one token."""
+
+    @abstractmethod
+    def _step(self, weights: Any, tokens: Tensor, cache: Cache) -> Tensor:
+        """One token ``[R]`` for each row with the weights taken before; hidden ``[R, width]``."""
+
+    # What everybody asks
+
+    @property
+    def head_weight(self) -> Tensor:
+        """The output head ``[padded vocabulary, width]``: the token table, where they are tied."""
+        return self.embed_tokens.weight
 
     @property
     def device(self) -> torch.device:
@@ -75,16 +105,19 @@ class Decoder(nn.Module):
         """Of matrices and activations."""
         return self.embed_tokens.weight.dtype
 
+    def mixers(self) -> Iterator[AttentionMixer]:
+        """The attention of every layer, in order."""
+        for block in self.layers:
+            yield block.self_attn.mixer  # type: ignore[union-attr, misc]
+
     def forward(self, tokens: Tensor, layout: Layout) -> Tensor:
         """``tokens [N]``, packed rows, to final hidden states ``[N, width]``, normalised."""
         self._require_context(layout.longest)
         return self._run(tokens, layout, layout.positions, None)
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """Soft-capped logits ``[..., V]`` in float32, padded ids included."""
-        return head.logits(
-            hidden, self.embed_tokens.weight, self.spec.cap, self.spec.head_precision
-        )
+        """Logits ``[..., V]`` in float32, soft-capped where the model is, padded ids included."""
+        return head.logits(hidden, self.head_weight, self.spec.cap, self.spec.head_precision)
 
     def log_probabilities(
         self,
@@ -100,7 +133,7 @@ class Decoder(nn.Module):
         """
         logp, entropies, _ = indexed_logprob(
             hidden,
-            self.embed_tokens.weight,
+            self.head_weight,
             targets[:, None],
             cap=self.spec.cap,
             temperature=temperature,
@@ -114,11 +147,10 @@ class Decoder(nn.Module):
         """An empty cache for ``rows`` rows of at most ``capacity_tokens`` tokens each."""
         self._require_context(capacity_tokens)
         layers = [
-            block.self_attn.mixer.new_cache(rows, capacity_tokens, self.dtype, self.device)
-            for block in self._blocks()
+            mixer.new_cache(rows, capacity_tokens, self.dtype, self.device)
+            for mixer in self.mixers()
         ]
-        weights = StepWeights.take(self) if self.dtype.itemsize >= 4 else None
-        return Cache(layers, [0] * rows, capacity_tokens, weights, self.device)
+        return Cache(layers, [0] * rows, capacity_tokens, self.step_weights(), self.device)
 
     @torch.no_grad()
     def extend(self, tokens: Tensor, layout: Layout, cache: Cache) -> Tensor:
@@ -132,10 +164,10 @@ class Decoder(nn.Module):
     @torch.no_grad()
     def step(self, tokens: Tensor, cache: Cache) -> Tensor:
         """Appends one token ``[R]`` to each row of the cache; hidden ``[R, width]``."""
-        if cache.weights is None:  # half precision keeps every rounding of the long way
+        if cache.weights is None:
             return self.extend(tokens, Layout.from_lengths([1] * cache.rows, tokens.device), cache)
         cache.require_room()
-        hidden = step(self, cache.weights, tokens, cache)
+        hidden = self._step(cache.weights, tokens, cache)
         cache.grow()
         return hidden
 
@@ -149,10 +181,7 @@ class Decoder(nn.Module):
             streams.append(stream)
 
         self._run(tokens, layout, layout.positions, None, note)
-        return [self._embed(tokens), *streams], inputs
-
-    def _blocks(self) -> list[Any]:
-        return list(self.layers)
+        return [self.embed(tokens), *streams], inputs
 
     def _require_context(self, longest: int) -> None:
         if longest > self.spec.context:
@@ -160,53 +189,3 @@ class Decoder(nn.Module):
                 f"a row of {longest} tokens is longer than the model's context "
                 f"of {self.spec.context} tokens"
             )
-
-    def _embed(self, tokens: Tensor) -> Tensor:
-        table = self.embed_tokens.weight
-        if len(table) <= len(tokens):  # fewer rows to normalise, and the same numbers
-            return F.embedding(tokens, rms_norm(table))
-        return rms_norm(F.embedding(tokens, table))
-
-    def value_rows(self, tokens: Tensor) -> Tensor | None:
-        """The value embeddings ``[N, kv_heads, D]``: stored heads cut, channels padded with 0."""
-        if self.value_embeds is None:
-            return None
-        return self._shaped(F.embedding(tokens, self.value_embeds.weight))
-
-    def value_table(self) -> Tensor | None:
-        """``value_rows`` of every id, ``[V, kv_heads * D]``."""
-        if self.value_embeds is None:
-            return None
-        return self._shaped(self.value_embeds.weight).flatten(1)
-
-    def _shaped(self, rows: Tensor) -> Tensor:
-        spec = self.spec
-        assert spec.value_width is not None
-        rows = rows.unflatten(-1, (-1, spec.value_width))[:, : spec.kv_heads]
-        return F.pad(rows, (0, spec.head_width - spec.value_width))
-
-    def _run(
-        self,
-        tokens: Tensor,
-        layout: Layout,
-        positions: Tensor,
-        cache: Cache | None,
-        note: Callable[[int, Tensor, Tensor], None] | None = None,
-    ) -> Tensor:
-        shared = Pass(layout, self.rotary.at(positions), self.value_rows(tokens), cache)
-        stream = self._embed(tokens)
-        normal = rms_norm(stream)
-        history = {0: stream}
-        for layer, block in enumerate(self.layers):
-            inputs, base = normal, stream
-            if layer in self.taps:
-                assert self.mudd is not None
-                states = [history.get(state, stream) for state in self.taps[layer]]
-                mixture, base = self.mudd(layer, stream, normal, states)
-                inputs = rms_norm(mixture)
-            stream, normal = block(inputs, base, shared)
-            if layer + 1 in self.tapped:
-                history[layer + 1] = stream
-            if note is not None:
-                note(layer, inputs, stream)
-        return normal

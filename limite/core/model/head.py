@@ -25,9 +25,11 @@ def rounding(dtype: torch.dtype, precision: str) -> Literal["bfloat16", "float16
     return ROUNDINGS.get(dtype) if precision == "rounded" else None
 
 
-def logits(hidden: Tensor, table: Tensor, cap: Cap, precision: str) -> Tensor:
+def logits(hidden: Tensor, table: Tensor, cap: Cap | None, precision: str) -> Tensor:
     """``cap(hidden tableᵀ)`` in float32 (or float64), the product rounded if so asked."""
     if precision == "float32" and hidden.dtype.itemsize < 4:
-        return soft_cap(F.linear(hidden.float(), table.float()), cap)
-    raw = F.linear(hidden, table)
-    return soft_cap(raw if raw.dtype.itemsize >= 4 else raw.float(), cap)
+        raw = F.linear(hidden.float(), table.float())
+    else:
+        raw = F.linear(hidden, table)
+        raw = raw if raw.dtype.itemsize >= 4 else raw.float()
+    return raw if cap is None else soft_cap(raw, cap)

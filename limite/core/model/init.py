@@ -9,6 +9,7 @@ from torch import nn
 
 from limite.core.kinds import Attention
 from limite.core.model.decoder import Decoder
+from limite.core.model.limite import LimiteDecoder
 from limite.core.model.resolve import attention_component
 from limite.core.model.spec import ModelSpec
 from limite.core.seeds import Seeds
@@ -28,7 +29,7 @@ def build_decoder(
     """
     component = attention if attention is not None else attention_component(spec.attention)
     with torch.device(device):
-        decoder = Decoder(spec, component, dtype=dtype)
+        decoder: Decoder = LimiteDecoder(spec, component, dtype=dtype)
     if torch.device(device).type != "meta":
         initialise(decoder, seed if isinstance(seed, Seeds) else Seeds(seed))
     return decoder
@@ -51,6 +52,7 @@ def initialise(decoder: Decoder, seeds: Seeds) -> None:
         elif last in ZEROS:
             parameter.zero_()
         elif last in ("bias", "bias_mlp"):
+            assert isinstance(decoder, LimiteDecoder)
             _pick_current(decoder, parameter)
         elif last in MATRICES:
             spread = parameter.shape[-1] ** -0.5 * (shrink if last in WRITERS else 1.0)
@@ -70,7 +72,7 @@ ONES = frozenset(
 ZEROS = frozenset({"xsa_alpha", "attn_gate", "ve_gate", "dense2", "dense2_mlp"})
 
 
-def _pick_current(decoder: Decoder, bias: nn.Parameter) -> None:
+def _pick_current(decoder: LimiteDecoder, bias: nn.Parameter) -> None:
     """Weight 1 for the state that is the layer's own stream, 0 for the others."""
     bias.zero_()
     for layer, states in decoder.taps.items():

@@ -22,7 +22,7 @@ from limite.core.model.mudd import Mudd
 
 if TYPE_CHECKING:
     from limite.core.model.cache import Cache
-    from limite.core.model.decoder import Decoder
+    from limite.core.model.limite import LimiteDecoder
 
 SMALL_TABLE = 1 << 22
 """Elements of a token table that may be held a second time."""
@@ -145,7 +145,7 @@ class StepWeights:
     mixes: Mapping[int, StepMix]
 
     @classmethod
-    def take(cls, decoder: Decoder) -> StepWeights:
+    def take(cls, decoder: LimiteDecoder) -> StepWeights:
         """The weights as they are now. A cache that holds them must not outlive an update."""
         table = decoder.embed_tokens.weight
         values = decoder.value_table()
@@ -162,7 +162,7 @@ class StepWeights:
         )
 
 
-def step(decoder: Decoder, weights: StepWeights, tokens: Tensor, cache: Cache) -> Tensor:
+def step(decoder: LimiteDecoder, weights: StepWeights, tokens: Tensor, cache: Cache) -> Tensor:
     """``Decoder.step`` for float32 and float64."""
     spec = decoder.spec
     moment = Moment(cache.lengths + 1, cache.longest + 1)

@@ -26,7 +26,7 @@ from torch import Tensor
 from limite.core.errors import LimiteError, RunFailed
 from limite.core.kernels.layout import Layout
 from limite.core.kinds import Request
-from limite.core.model.spec import ModelSpec
+from limite.core.model.decoder import DecoderSpec
 from limite.core.rollout.budget import check_response
 from limite.core.rollout.uniforms import row_keys, uniforms
 from limite.core.tokenizer import CharacterTokenizer
@@ -49,7 +49,7 @@ class StepDecoder(Protocol):
     """What the sampler asks of a model; ``limite.core.model.decoder`` says what it means."""
 
     @property
-    def spec(self) -> ModelSpec: ...
+    def spec(self) -> DecoderSpec: ...
 
     @property
     def device(self) -> torch.device: ...
