@@ -51,6 +51,11 @@ def spans(segments: Segments) -> Spans:
     return Spans(starts.masked_fill(padding, tokens).int(), ends.masked_fill(padding, 0).int())
 
 
+def reach(keys: int, window: int | None) -> int:
+    """How many of the keys are within a window, at most."""
+    return keys if window is None else min(window, keys)
+
+
 def visible(
     queries: int,
     keys: int,

@@ -22,7 +22,7 @@ from torch.nn.functional import pad
 from limite.core.kernels.cpu import simplicial_short as short_rows
 from limite.core.kernels.cpu.simplicial_short import MASKED
 from limite.core.kernels.dispatch import Case
-from limite.core.kernels.segments import Segments, Spans, spans
+from limite.core.kernels.segments import Segments, Spans, reach, spans
 
 BUDGET = 1 << 20
 """About how many weights exist at a time: 4 MiB of float32, what a core's cache may hold."""
@@ -179,7 +179,7 @@ def _problem(
     place = torch.arange(keys, device=q.device)
     starts = place.new_zeros(1, keys) if rows is None else rows.starts.long()
     longest = keys if rows is None else max(1, int((place - starts).max()) + 1)
-    short, long = (longest if each is None else min(each, longest) for each in (window1, window2))
+    short, long = (reach(longest, each) for each in (window1, window2))
     swapped = short > long
     if swapped:
         k1, k2, v1, v2, short, long = k2, k1, v2, v1, long, short

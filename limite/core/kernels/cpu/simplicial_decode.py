@@ -7,6 +7,7 @@ from torch import Tensor
 
 from limite.core.kernels.cpu.simplicial_short import MASKED
 from limite.core.kernels.moment import Moment
+from limite.core.kernels.segments import reach
 
 
 def simplicial_attention_decode(
@@ -31,7 +32,8 @@ def simplicial_attention_decode(
     if not q.numel():
         lse = q.new_empty(q.shape[:3], dtype=wide)
         return torch.empty_like(q), lse if need_lse else None
-    if _reach(k1_cache, window1) > _reach(k2_cache, window2):  # the form is symmetric
+    seen1, seen2 = reach(k1_cache.shape[2], window1), reach(k2_cache.shape[2], window2)
+    if seen1 > seen2:  # the form is symmetric
         k1_cache, k2_cache, v1_cache, v2_cache = k2_cache, k1_cache, v2_cache, v1_cache
         window1, window2 = window2, window1
     with torch.no_grad():
@@ -57,19 +59,15 @@ def simplicial_attention_decode(
         return out, lse.masked_fill_(empty, -torch.inf)
 
 
-def _reach(cache: Tensor, window: int | None) -> int:
-    slots = cache.shape[2]
-    return slots if window is None else min(window, slots)
-
-
 def _last(
     k_cache: Tensor, v_cache: Tensor, moment: Moment, window: int | None, dtype: torch.dtype
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The visible keys and values ``[B, K, W, D]`` in order, and which are before a row's start."""
-    reach, slots = _reach(k_cache, window), k_cache.shape[2]
-    name = ("simplicial", reach, slots)
+    slots = k_cache.shape[2]
+    seen = reach(slots, window)
+    name = ("simplicial", seen, slots)
     if name not in moment.memo:
-        place = moment.lengths[:, None] - torch.arange(reach, 0, -1, device=k_cache.device)
+        place = moment.lengths[:, None] - torch.arange(seen, 0, -1, device=k_cache.device)
         row = torch.arange(len(place), device=k_cache.device)[:, None]
         moment.memo[name] = row, place % slots, place < 0
     row, slot, hidden = moment.memo[name]

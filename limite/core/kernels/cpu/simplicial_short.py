@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from limite.core.kernels.layout import Layout
-from limite.core.kernels.segments import Segments, spans, visible
+from limite.core.kernels.segments import Segments, reach, spans, visible
 
 FEW = 1 << 15
 """Weights whose cost is that of the calls, whatever the windows."""
@@ -33,7 +33,7 @@ def fits(q: Tensor, keys: int, window1: int | None, window2: int | None) -> bool
     dense = every * keys * keys
     if dense <= FEW or dense > MOST:
         return dense <= FEW
-    one, other = (keys if each is None else min(each, keys) for each in (window1, window2))
+    one, other = (reach(keys, each) for each in (window1, window2))
     # Blocks of queries read some more of the longer window than each of them sees.
     return dense <= FEW + 2 * every * min(one, other) * (max(one, other) + 8)
 

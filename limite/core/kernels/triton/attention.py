@@ -25,6 +25,7 @@ from limite.core.kernels.triton.attention_forward import (
     attention_forward_kernel,
 )
 from limite.core.kernels.triton.attention_scores import Rule
+from limite.core.kernels.triton.views import side_by_side
 
 
 def refuses(case: Case) -> str | None:
@@ -53,7 +54,7 @@ def attention(
         rows = spans(segments)
         rows = Spans(rows.starts.contiguous(), rows.ends.contiguous())
         rule = Rule(scale, window, softcap, rows, padded=isinstance(segments, Tensor))
-    q, k, v = _unit(q), _unit(k), _unit(v)
+    q, k, v = map(side_by_side, (q, k, v))
     if torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad):
         out, lse = _Attention.apply(q, k, v, rule)  # type: ignore[no-untyped-call]
     else:
@@ -75,18 +76,13 @@ class _Attention(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, dout: Tensor | None, dlse: Tensor | None) -> tuple[Tensor | None, ...]:
         q, k, v, out, lse = ctx.saved_tensors
-        dout = torch.zeros_like(out) if dout is None else _unit(dout)
+        dout = torch.zeros_like(out) if dout is None else side_by_side(dout)
         gradients = attention_backward(dout, dlse, q, k, v, out, lse, ctx.rule, *ctx.tiles)
         return *gradients, None
 
 
 def _tile(kernel: str, q: Tensor) -> Tile:
     return runtime.tile(f"attention_{kernel}", q, q.shape[3])
-
-
-def _unit(tensor: Tensor) -> Tensor:
-    """The tensor with its last axis contiguous: nearly always as it is."""
-    return tensor if tensor.stride(3) == 1 else tensor.contiguous()
 
 
 POINTERS = {

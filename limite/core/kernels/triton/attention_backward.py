@@ -16,6 +16,7 @@ from limite.core.kernels.triton.attention_scores import (
     key_range,
     scores,
 )
+from limite.core.kernels.triton.views import strides_of
 
 LOG2_E = tl.constexpr(runtime.LOG2_E)
 
@@ -314,8 +315,8 @@ def attention_backward(
     if programs:
         attention_backward_dq_kernel[(programs,)](
             q, k, v, out, dout, lse, dlse, dq, delta, starts,
-            *_strides(q, k, v, out, dout), *((0, 0, 0) if dlse is None else dlse.stride()),
-            *_strides(dq), heads, *numbers,
+            *strides_of(q, k, v, out, dout), *((0, 0, 0) if dlse is None else dlse.stride()),
+            *strides_of(dq), heads, *numbers,
             BM=dq_tile["BM"], BN=dq_tile["BN"], LSE=dlse is not None,
             **constants, **runtime.options(dq_tile),
         )  # fmt: skip
@@ -323,14 +324,9 @@ def attention_backward(
     if programs:
         attention_backward_dkv_kernel[(programs,)](
             q, k, v, dout, lse, delta, dk, dv, starts, ends,
-            *_strides(q, k, v, dout, dk, dv), kv_heads, *numbers,
+            *strides_of(q, k, v, dout, dk, dv), kv_heads, *numbers,
             BM=dkv_tile["BM"], BN=dkv_tile["BN"],
             **constants, **runtime.options(dkv_tile),
         )  # fmt: skip
     dtype = q.dtype
     return runtime.rounded(dq, dtype), runtime.rounded(dk, dtype), runtime.rounded(dv, dtype)
-
-
-def _strides(*tensors: Tensor) -> tuple[int, ...]:
-    """Of batch, heads and tokens."""
-    return tuple(stride for each in tensors for stride in each.stride()[:3])

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from limite.core.kernels.dispatch import Case
 from limite.core.kernels.moment import Moment
+from limite.core.kernels.segments import reach
 from limite.core.kernels.tiles import Tile
 from limite.core.kernels.triton import runtime
 from limite.core.kernels.triton.attention_scores import MASKED, tanh
@@ -154,7 +155,7 @@ def attention_decode(
     batch, heads, _, width = q.shape
     kv_heads, slots = k_cache.shape[1:3]
     group = heads // max(kv_heads, 1)
-    visible = slots if window is None else min(window, slots)
+    visible = reach(slots, window)
     out = runtime.empty((batch, heads, 1, width), runtime.storage_dtype(q.dtype), q.device)
     lse = runtime.empty((batch, heads, 1), torch.float32, q.device)
     if q.numel():

@@ -16,6 +16,7 @@ from limite.core.kernels.triton.attention_scores import (
     key_range,
     scores,
 )
+from limite.core.kernels.triton.views import strides_of
 
 LN_2 = tl.constexpr(runtime.LN_2)
 
@@ -146,7 +147,7 @@ def attention_forward(
     if programs:
         attention_forward_kernel[(programs,)](
             q, k, v, out, lse, None if rule.rows is None else rule.rows.starts,
-            *q.stride()[:3], *k.stride()[:3], *v.stride()[:3], *out.stride()[:3],
+            *strides_of(q, k, v, out),
             heads, heads // k.shape[1], queries, k.shape[2], rule.window or 0, *rule.factors,
             BM=tile["BM"], BN=tile["BN"], D=width, DT=runtime.dot_dtype(q.dtype),
             **rule.constants, **runtime.options(tile),

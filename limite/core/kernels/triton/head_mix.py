@@ -15,6 +15,7 @@ from limite.core.kernels.dispatch import Case
 from limite.core.kernels.reference.head_mix import SHORTEST
 from limite.core.kernels.tiles import Tile
 from limite.core.kernels.triton import runtime
+from limite.core.kernels.triton.views import in_heads
 
 WIDEST = 1024
 """Channels of the widest head."""
@@ -138,12 +139,6 @@ def _backward_kernel(
         tl.store(dv_ptr + (token[:, None] * K + kv_head) * D + channel, d_v, mask=inside)
 
 
-def _heads(x: Tensor) -> Tensor:
-    """``[tokens, heads, D]`` with neighbours in a head side by side; a view where it can be."""
-    flat = x.reshape(-1, *x.shape[-2:])
-    return flat if flat.stride(2) == 1 else flat.contiguous()
-
-
 def _constants(y: Tensor, v: Tensor, tile: Tile) -> dict[str, Any]:
     width = y.shape[2]
     block = runtime.next_power_of_2(width)
@@ -161,7 +156,7 @@ def head_mix_forward(
     outputs: Tensor, values: Tensor, alpha: Tensor | None, gates: Tensor | None, tile: Tile
 ) -> Tensor:
     """The mixed heads ``[..., H, D]``."""
-    y, v = _heads(outputs), _heads(values)
+    y, v = in_heads(outputs), in_heads(values)
     flat = None if gates is None else gates.reshape(-1, gates.shape[-1])
     out = runtime.empty(outputs.shape, runtime.storage_dtype(outputs.dtype), outputs.device)
     constants = _constants(y, v, tile)
@@ -186,7 +181,7 @@ def head_mix_backward(
     tile: Tile,
 ) -> tuple[Tensor, Tensor | None, Tensor | None, Tensor | None]:
     """Gradients of ``outputs``, ``values``, ``alpha`` and ``gates``."""
-    g, y, v = _heads(gradient), _heads(outputs), _heads(values)
+    g, y, v = in_heads(gradient), in_heads(outputs), in_heads(values)
     flat = None if gates is None else gates.reshape(-1, gates.shape[-1])
     device, stored = outputs.device, runtime.storage_dtype(outputs.dtype)
     constants = _constants(y, v, tile)

@@ -19,6 +19,7 @@ from limite.core.kernels.logits import Settings, joined, pulls
 from limite.core.kernels.tiles import Tile
 from limite.core.kernels.triton import indexed_logprob_kernels as kernels
 from limite.core.kernels.triton import runtime
+from limite.core.kernels.triton.views import side_by_side
 
 FORWARD, CHANGE = "indexed_logprob_forward", "indexed_logprob_backward"
 PICKS, PUSHES = "indexed_logprob_picks", "indexed_logprob_pushes"
@@ -26,10 +27,6 @@ PICKS, PUSHES = "indexed_logprob_picks", "indexed_logprob_pushes"
 Tiles = dict[str, Tile]
 
 ROUNDED = {None: 0, "bfloat16": 1, "float16": 2}
-
-
-def _in_rows(x: Tensor) -> Tensor:
-    return x if x.stride(-1) == 1 or x.shape[-1] == 1 else x.contiguous()
 
 
 def _scalars(settings: Settings) -> tuple[float, float, float]:
@@ -45,7 +42,7 @@ def indexed_logprob_forward(
     tiles: Tiles,
 ) -> tuple[Tensor, Tensor | None, Tensor, Tensor | None]:
     """Log-probabilities, entropy, log-sum-exp; and indexed products ``[N, K]`` where K > 1."""
-    hidden, weight, index = _in_rows(hidden), _in_rows(weight), _in_rows(index)
+    hidden, weight, index = map(side_by_side, (hidden, weight, index))
     (rows, width), vocabulary, each = hidden.shape, len(weight), index.shape[1]
     tile, device = tiles[FORWARD], hidden.device
     spans = runtime.cdiv(vocabulary, tile["SPAN"])
@@ -109,7 +106,7 @@ def indexed_logprob_backward(
     need: tuple[bool, bool] = (True, True),
 ) -> tuple[Tensor | None, Tensor | None]:
     """Gradients of hidden states and weight, those of ``need``."""
-    hidden, weight, index = _in_rows(hidden), _in_rows(weight), _in_rows(index)
+    hidden, weight, index = map(side_by_side, (hidden, weight, index))
     (rows, width), vocabulary, each = hidden.shape, len(weight), index.shape[1]
     tile, device = tiles[CHANGE], hidden.device
     pull, slant = pulls(settings, index, entropy, lse, d_logp, d_entropy, d_lse)

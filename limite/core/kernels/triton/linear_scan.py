@@ -13,6 +13,7 @@ from torch.autograd.function import once_differentiable
 
 from limite.core.kernels.tiles import Tile
 from limite.core.kernels.triton import runtime
+from limite.core.kernels.triton.views import side_by_side
 
 
 @triton.jit
@@ -97,7 +98,7 @@ def linear_scan_forward(
     a: Tensor, b: Tensor, reverse: bool, carry: Tensor | None, tile: Tile
 ) -> Tensor:
     """``[R, T]``."""
-    a, b = _in_rows(a), _in_rows(b)
+    a, b = side_by_side(a), side_by_side(b)
     rows, tokens = a.shape
     y = runtime.empty((rows, tokens), a.dtype, a.device)
     if y.numel():
@@ -112,7 +113,7 @@ def linear_scan_backward(
     a: Tensor, y: Tensor, carry: Tensor | None, dy: Tensor, reverse: bool, tile: Tile
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """Gradients of ``a``, ``b`` and ``carry`` (None without one), in one pass."""
-    a, dy = _in_rows(a), _in_rows(dy)
+    a, dy = side_by_side(a), side_by_side(dy)
     rows, tokens = a.shape
     da = runtime.empty((rows, tokens), a.dtype, a.device)
     db = runtime.empty((rows, tokens), a.dtype, a.device)
@@ -126,11 +127,6 @@ def linear_scan_backward(
     elif dcarry is not None:
         dcarry.zero_()
     return da, db, dcarry
-
-
-def _in_rows(x: Tensor) -> Tensor:
-    """``x`` with neighbouring tokens side by side."""
-    return x if x.stride(1) == 1 or x.shape[1] == 1 else x.contiguous()
 
 
 class _LinearScan(torch.autograd.Function):

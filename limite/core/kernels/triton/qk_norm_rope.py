@@ -15,6 +15,7 @@ from limite.core.kernels.dispatch import Case
 from limite.core.kernels.rotation import Rotation
 from limite.core.kernels.tiles import Tile
 from limite.core.kernels.triton import runtime
+from limite.core.kernels.triton.views import in_heads
 
 WIDEST = 1024
 """Channels of the widest head."""
@@ -137,12 +138,6 @@ def _backward_kernel(
         tl.store(dx_at + channel, inverse * (d_rest - rest * share), mask=inside)
 
 
-def _heads(x: Tensor) -> Tensor:
-    """``[tokens, heads, D]`` with neighbours in a head side by side; a view where it can be."""
-    flat = x.reshape(-1, *x.shape[-2:])
-    return flat if flat.stride(2) == 1 else flat.contiguous()
-
-
 def _tables(rotation: Rotation | None, pairs: int) -> tuple[Tensor | None, Tensor | None]:
     """Cosines and sines ``[tokens, pairs]`` in float32."""
     if rotation is None or not pairs:
@@ -177,7 +172,7 @@ def _constants(
 
 def qk_norm_rope_forward(qk: Tensor, rotation: Rotation | None, eps: float, tile: Tile) -> Tensor:
     """The turned norms."""
-    flat = _heads(qk)
+    flat = in_heads(qk)
     tokens, heads, width = flat.shape
     constants = _constants(heads, width, rotation, eps, tile)
     cos, sin = _tables(rotation, constants["PAIRS"])
@@ -194,7 +189,7 @@ def qk_norm_rope_backward(
     gradient: Tensor, qk: Tensor, rotation: Rotation | None, eps: float, tile: Tile
 ) -> Tensor:
     """The gradient of ``qk``: the upstream one turned back, then the norm's."""
-    flat, upstream = _heads(qk), _heads(gradient)
+    flat, upstream = in_heads(qk), in_heads(gradient)
     tokens, heads, width = flat.shape
     constants = _constants(heads, width, rotation, eps, tile)
     cos, sin = _tables(rotation, constants["PAIRS"])

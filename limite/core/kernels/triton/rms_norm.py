@@ -17,6 +17,7 @@ from torch.autograd.function import once_differentiable
 from limite.core.kernels.dispatch import Case
 from limite.core.kernels.tiles import Tile
 from limite.core.kernels.triton import runtime
+from limite.core.kernels.triton.views import in_rows
 
 WIDEST = 16_384
 """Elements of the longest row."""
@@ -117,12 +118,6 @@ def _backward_kernel(
         tl.store(d_add_ptr + program, tl.sum(d_add, 0))
 
 
-def _rows(x: Tensor) -> Tensor:
-    """``[N, D]`` with neighbours in a row side by side; a view where the strides allow one."""
-    flat = x.reshape(-1, x.shape[-1])
-    return flat if flat.stride(1) == 1 else flat.contiguous()
-
-
 def _scalar(number: Tensor | None, kind: torch.dtype) -> Tensor | None:
     """A learned scalar for the kernels, which round it; the interpreter could not."""
     return number.to(kind) if number is not None and runtime.INTERPRETED else number
@@ -142,7 +137,7 @@ def rms_norm_forward(
     tile: Tile,
 ) -> tuple[Tensor | None, Tensor, Tensor]:
     """``keep a + add b`` (None without ``b``: then it is ``a``), its norm, the inverse RMS."""
-    flat, other = _rows(a), None if b is None else _rows(b)
+    flat, other = in_rows(a), None if b is None else in_rows(b)
     rows, width = flat.shape
     kind, stored = a.dtype, runtime.storage_dtype(a.dtype)
     total = None if b is None else runtime.empty(a.shape, stored, a.device)
@@ -178,10 +173,10 @@ def rms_norm_backward(
 
     ``a`` is asked for only beside ``keep``, ``b`` beside ``add``.
     """
-    flat, upstream = _rows(x), _rows(d_normal)
-    through = None if d_total is None else _rows(d_total)
-    left = None if a is None or keep is None else _rows(a)
-    right = None if b is None or add is None else _rows(b)
+    flat, upstream = in_rows(x), in_rows(d_normal)
+    through = None if d_total is None else in_rows(d_total)
+    left = None if a is None or keep is None else in_rows(a)
+    right = None if b is None or add is None else in_rows(b)
     rows, width = flat.shape
     kind, stored, device = x.dtype, runtime.storage_dtype(x.dtype), x.device
     height = max(1, tile["elements"] // _block(width))

@@ -11,7 +11,7 @@ from torch.autograd.function import once_differentiable
 
 from limite.core.kernels.dispatch import Case
 from limite.core.kernels.layout import Layout
-from limite.core.kernels.segments import Segments, Spans, spans
+from limite.core.kernels.segments import Segments, Spans, reach, spans
 from limite.core.kernels.tiles import Tile
 from limite.core.kernels.triton import runtime
 from limite.core.kernels.triton.simplicial_kernels import (
@@ -19,6 +19,7 @@ from limite.core.kernels.triton.simplicial_kernels import (
     simplicial_backward_dq,
     simplicial_forward,
 )
+from limite.core.kernels.triton.views import side_by_side, strides_of
 
 WIDTHS = tuple(width for width in runtime.WIDTHS if width <= 128)
 """Wider heads leave no room for the sums of five gradients."""
@@ -113,7 +114,7 @@ def simplicial_attention_forward(
         programs *= runtime.cdiv(constants["G"], constants["GH"]) * batch * kv_heads
         simplicial_forward[(programs,)](
             q, *single, *tiled, starts, out, lse,
-            *_strides(q, *single, *tiled), scale, kv_heads, queries, keys, *windows,
+            *strides_of(q, *single, *tiled), scale, kv_heads, queries, keys, *windows,
             **constants, **runtime.options(tile),
         )  # fmt: skip
     return runtime.rounded(out, q.dtype), lse
@@ -155,17 +156,17 @@ def simplicial_attention_backward(
     simplicial_backward_dq[(programs,)](
         q, *single, *tiled, starts, out, lse, d_out,
         lse if d_lse is None else d_lse.contiguous(), delta, d_q,
-        *_strides(q, *single, *tiled, d_out), scale, kv_heads, queries, keys, *windows,
+        *strides_of(q, *single, *tiled, d_out), scale, kv_heads, queries, keys, *windows,
         **constants, DLSE=d_lse is not None, **runtime.options(tile_dq),
     )  # fmt: skip
     constants = _constants(q, heads // kv_heads, rows, tile_dkv)
     programs = runtime.cdiv(keys, tile_dkv["BN"]) * batch * kv_heads
-    first = ((k1, v1), (d_k1, d_v1), _reach(window1, keys))
-    second = ((k2, v2), (d_k2, d_v2), _reach(window2, keys))
+    first = ((k1, v1), (d_k1, d_v1), reach(keys, window1))
+    second = ((k2, v2), (d_k2, d_v2), reach(keys, window2))
     for (single, _, window), (tiled, d_tiled, window_tiled) in ((first, second), (second, first)):
         simplicial_backward_dkv[(programs,)](
             q, *single, *tiled, starts, ends, lse, d_out, delta, *d_tiled,
-            *_strides(q, *single, *tiled, d_out), scale, kv_heads, queries, keys,
+            *strides_of(q, *single, *tiled, d_out), scale, kv_heads, queries, keys,
             window, window_tiled, **constants, **runtime.options(tile_dkv),
         )  # fmt: skip
     return tuple(runtime.rounded(each, dtype) for each in (d_q, d_k1, d_k2, d_v1, d_v2))
@@ -175,26 +176,12 @@ Stream = tuple[Tensor, Tensor]
 """Keys and values."""
 
 
-def _reach(window: int | None, keys: int) -> int:
-    return keys if window is None else min(window, keys)
-
-
 def _ordered(
     first: Stream, second: Stream, keys: int, window1: int | None, window2: int | None
 ) -> tuple[tuple[Stream, Stream], tuple[int, int]]:
     """The stream with the shorter window, to go through key by key, before the other."""
-    one, two = _reach(window1, keys), _reach(window2, keys)
+    one, two = reach(keys, window1), reach(keys, window2)
     return ((first, second), (one, two)) if one <= two else ((second, first), (two, one))
-
-
-def side_by_side(x: Tensor) -> Tensor:
-    """``x`` with neighbouring channels side by side."""
-    return x if x.stride(3) == 1 else x.contiguous()
-
-
-def _strides(*tensors: Tensor) -> tuple[int, ...]:
-    """Of batch rows, heads and tokens."""
-    return tuple(stride for each in tensors for stride in each.stride()[:3])
 
 
 def _bounds(rows: Spans | None, q: Tensor) -> tuple[Tensor, Tensor]:

@@ -16,9 +16,11 @@ from torch import Tensor
 
 from limite.core.kernels.dispatch import Case
 from limite.core.kernels.moment import Moment
+from limite.core.kernels.segments import reach
 from limite.core.kernels.tiles import Tile
 from limite.core.kernels.triton import runtime
-from limite.core.kernels.triton.simplicial_attention import WIDTHS, side_by_side
+from limite.core.kernels.triton.simplicial_attention import WIDTHS
+from limite.core.kernels.triton.views import side_by_side, strides_of
 
 MASKED = tl.constexpr(runtime.MASKED)
 LOG2_E = tl.constexpr(runtime.LOG2_E)
@@ -111,27 +113,22 @@ def simplicial_attention_decode(
     out = runtime.empty(q.shape, runtime.storage_dtype(q.dtype), q.device)
     lse = runtime.empty(q.shape[:3], torch.float32, q.device)
     if q.numel():
-        first = (k1_cache, v1_cache, *_reach(k1_cache, window1))
-        second = (k2_cache, v2_cache, *_reach(k2_cache, window2))
+        slots1, slots2 = k1_cache.shape[2], k2_cache.shape[2]  # of the rings
+        first = (k1_cache, v1_cache, slots1, reach(slots1, window1))
+        second = (k2_cache, v2_cache, slots2, reach(slots2, window2))
         if first[3] > second[3]:  # the form is symmetric; the shorter one is gone through singly
             first, second = second, first
         group = heads // kv_heads
         tile = runtime.tile("simplicial_decode", q, width)
         tensors = [side_by_side(each) for each in (q, *first[:2], *second[:2])]
-        strides = [stride for each in tensors[1:] for stride in each.stride()[:3]]
         simplicial_decode[(batch * kv_heads * runtime.cdiv(group, tile["R"]),)](
-            *tensors, moment.lengths.contiguous(), out, lse, *tensors[0].stride()[:2], *strides,
+            *tensors, moment.lengths.contiguous(), out, lse,
+            *tensors[0].stride()[:2], *strides_of(*tensors[1:]),
             scale, kv_heads, first[2], second[2], first[3], second[3],
             G=group, D=width, R=tile["R"], BN=tile["BN"], DT=runtime.dot_dtype(q.dtype),
             **runtime.options(tile),
         )  # fmt: skip
     return runtime.rounded(out, q.dtype), lse if need_lse else None
-
-
-def _reach(cache: Tensor, window: int | None) -> tuple[int, int]:
-    """Slots of a ring, and how many of its tokens are seen at most."""
-    slots = cache.shape[2]
-    return slots, slots if window is None else min(window, slots)
 
 
 def specimens(

@@ -13,6 +13,7 @@ from torch.autograd.function import once_differentiable
 
 from limite.core.kernels.tiles import Tile
 from limite.core.kernels.triton import runtime
+from limite.core.kernels.triton.views import in_rows
 
 
 @triton.jit
@@ -56,12 +57,6 @@ def _backward_kernel(
     tl.store(d_up_ptr + row * F + column, g * gate * sigmoid, mask=inside)
 
 
-def _rows(x: Tensor) -> Tensor:
-    """``[N, F]`` with neighbours in a row side by side; a view where the strides allow one."""
-    flat = x.reshape(-1, x.shape[-1])
-    return flat if flat.stride(1) == 1 else flat.contiguous()
-
-
 def _shape(rows: int, width: int, tile: Tile) -> tuple[int, dict[str, Any]]:
     """Programs and constants: whole narrow rows, several together, or parts of wide ones."""
     columns = min(runtime.next_power_of_2(width), tile["columns"])
@@ -72,7 +67,7 @@ def _shape(rows: int, width: int, tile: Tile) -> tuple[int, dict[str, Any]]:
 
 def swiglu_forward(gate: Tensor, up: Tensor, tile: Tile) -> Tensor:
     """``silu(gate) * up``."""
-    left, right = _rows(gate), _rows(up)
+    left, right = in_rows(gate), in_rows(up)
     out = runtime.empty(gate.shape, runtime.storage_dtype(gate.dtype), gate.device)
     programs, constants = _shape(len(left), gate.shape[-1], tile)
     _forward_kernel[(programs,)](
@@ -85,7 +80,7 @@ def swiglu_backward(
     gradient: Tensor, gate: Tensor, up: Tensor, tile: Tile
 ) -> tuple[Tensor, Tensor]:
     """Gradients of ``gate`` and ``up``."""
-    upstream, left, right = _rows(gradient), _rows(gate), _rows(up)
+    upstream, left, right = in_rows(gradient), in_rows(gate), in_rows(up)
     stored = runtime.storage_dtype(gate.dtype)
     d_gate = runtime.empty(gate.shape, stored, gate.device)
     d_up = runtime.empty(gate.shape, stored, gate.device)

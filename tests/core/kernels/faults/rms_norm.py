@@ -4,6 +4,7 @@ from __future__ import annotations
 
 CPU = "core/kernels/cpu/rms_norm.py"
 TRITON = "core/kernels/triton/rms_norm.py"
+VIEWS = "core/kernels/triton/views.py"
 NORM, JOIN = "equals_the_reference", "the_join_equals_the_reference"
 
 FAULTS = [
@@ -56,9 +57,9 @@ FAULTS = [
         NORM,
     ),
     (
-        TRITON,
-        "    flat = x.reshape(-1, x.shape[-1])\n",
-        "    flat = x.as_strided((x.numel() // x.shape[-1], x.shape[-1]), (x.shape[-1], 1))\n",
+        VIEWS,
+        "side_by_side(x.reshape(-1, x.shape[-1]))",
+        "x.as_strided((x.numel() // x.shape[-1], x.shape[-1]), (x.shape[-1], 1))",
         "rms_norm",
         NORM,
     ),

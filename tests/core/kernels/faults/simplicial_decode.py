@@ -19,9 +19,9 @@ FAULTS = [
     ),
     (TRITON, "head = kv_head * G + member", "head = member * K + kv_head", OP, REFERENCE),
     (TRITON, "most + tl.log2(total)", "most + tl.log(total)", OP, REFERENCE),
-    (TRITON, "min(window, slots)", "window", OP, REFERENCE),
+    (TRITON, "reach(slots1, window1)", "window1 or slots1", OP, REFERENCE),
     (CPU, "hidden1[:, :, None] | hidden2", "hidden1[:, :, None] & hidden2", OP, REFERENCE),
-    (CPU, "torch.arange(reach, 0, -1", "torch.arange(reach - 1, -1, -1", OP, REFERENCE),
+    (CPU, "torch.arange(seen, 0, -1", "torch.arange(seen - 1, -1, -1", OP, REFERENCE),
     (CPU, "window1, window2 = window2, window1", "pass", OP, "is_last_row_of_prefill"),
     (CPU, "lse.masked_fill_(empty, -torch.inf)", "lse", OP, "no_tokens_give_nothing"),
 ]
