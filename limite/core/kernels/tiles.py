@@ -202,14 +202,24 @@ SPILLS: tuple[Spill, ...] = (
 not listed may not spill."""
 
 _overrides: dict[str, Tile] = {}
+_found: dict[tuple[str, Kind, int | None, int | None], tuple[tuple[Row, ...], Tile]] = {}
 
 
 def tile(
     kernel: str, *, kind: Kind, width: int | None = None, architecture: int | None = None
 ) -> Tile:
-    """The tile of a kernel: the line that says most about the case."""
+    """The tile of a kernel: the line that says most about the case, remembered with its table."""
     if kernel in _overrides:
         return _overrides[kernel]
+    case = (kernel, kind, width, architecture)
+    table, known = _found.get(case, (None, None))
+    if known is None or table is not TABLE:
+        known = _search(*case)
+        _found[case] = TABLE, known
+    return known
+
+
+def _search(kernel: str, kind: Kind, width: int | None, architecture: int | None) -> Tile:
     found: Row | None = None
     for row in TABLE:
         if row.kernel != kernel or row.kind != kind:
