@@ -11,8 +11,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from limite.core.kernels import dispatch, ops
 from limite.core.kernels.segments import visible
 from limite.plugins.conformance.kernels import attention, run
-from limite.plugins.conformance.kernels.attention_cases import build, outcome, require_outcome
+from limite.plugins.conformance.kernels.attention_cases import build
 from limite.plugins.conformance.kernels.run import Backend, Law
+from limite.plugins.conformance.kernels.streams import outcome, require_outcome
 
 BACKENDS = [
     run.REFERENCE,

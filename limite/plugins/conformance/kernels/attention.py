@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import warnings
-
 import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from limite.core.kernels.segments import visible
-from limite.plugins.conformance.kernels import attention_sight, measure, run
-from limite.plugins.conformance.kernels.attention_cases import (
-    INPUTS,
+from limite.plugins.conformance.kernels import attention_sight
+from limite.plugins.conformance.kernels.attention_cases import INPUTS, Case, build, cases, several
+from limite.plugins.conformance.kernels.run import Backend, Law, Outcome
+from limite.plugins.conformance.kernels.streams import (
     MILD,
-    Case,
-    build,
-    cases,
-    changed,
+    both,
+    differentiated,
     expected,
     outcome,
+    require_as_good_as_plain,
+    require_nothing_of_nothing,
     require_outcome,
-    require_same_outputs,
-    several,
-    tiled,
+    require_repeats,
 )
-from limite.plugins.conformance.kernels.run import Backend, Law, Outcome
+from limite.plugins.conformance.kernels.streams_sight import require_nan_shows
 from limite.plugins.conformance.kernels.values import REGIMES, fill
 
 
@@ -69,20 +66,7 @@ def half_as_good_as_plain(backend: Backend) -> None:
         @example(build(dtype=dtype, keys=25, group=2, blocks=(8, 16)))
         @several(backend, 6)
         def good(case: Case) -> None:
-            found, exact = outcome(backend, case), expected(case)
-            plain = _plain(case)
-            results = {"out": [each.outputs[0] for each in (found, plain, exact)]}
-            for name in INPUTS:
-                results[name] = [each.gradients[name] for each in (found, plain, exact)]
-            for name, (ours, theirs, right) in results.items():
-                assert ours is not None
-                assert theirs is not None
-                assert right is not None
-                size = right.norm().item()
-                error = (ours.double() - right).norm().item()
-                allowed = 2 * (theirs.double() - right).norm().item()
-                allowed += torch.finfo(ours.dtype).eps * (size + right.numel() ** 0.5 * 1e-2)
-                assert error <= allowed, f"{name}: off by {error:.3g}, allowed {allowed:.3g}"
+            require_as_good_as_plain(outcome(backend, case), _plain(case), expected(case))
 
         good()
 
@@ -104,15 +88,8 @@ def _plain(case: Case) -> Outcome:
     scores = scores.masked_fill(~seen[:, None], -torch.inf)
     out = scores.softmax(-1) @ v.repeat_interleave(case.group, 1)
     lse = scores.float().logsumexp(-1)
-    pairs = [
-        (each, up) for each, up in zip((out, lse), case.upstream, strict=True) if up is not None
-    ]
-    torch.autograd.backward([each for each, _ in pairs], [up for _, up in pairs])
-    leaves = zip(INPUTS, (q, k, v), strict=True)
-    gradients = {
-        name: torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for name, leaf in leaves
-    }
-    return Outcome((out.detach(), lse.detach()), gradients)
+    leaves = dict(zip(INPUTS, (q, k, v), strict=True))
+    return differentiated((out, lse), leaves, case.upstream)
 
 
 def grouped_equals_repeated(backend: Backend) -> None:
@@ -123,7 +100,7 @@ def grouped_equals_repeated(backend: Backend) -> None:
     @several(backend, 3)
     def same(case: Case) -> None:
         copies = {name: case.inputs[name].repeat_interleave(case.group, 1) for name in ("k", "v")}
-        repeated = changed(case, **copies)
+        repeated = case.changed(**copies)
         found, other = outcome(backend, case), outcome(backend, repeated)
         gradients = dict(other.gradients)
         for name in ("k", "v"):
@@ -139,16 +116,13 @@ def linear_in_values(backend: Backend) -> None:
     @given(cases(backend, regimes=MILD))
     @several(backend, 4)
     def linear(case: Case) -> None:
-        case = changed(case, layout="contiguous")
+        case = case.changed(layout="contiguous")
         other = fill(case.inputs["v"].shape, "normal", 11, torch.float32)
-        one = outcome(backend, case, gradients=False)
-        two = outcome(backend, changed(case, v=other), gradients=False)
-        both = changed(case, v=2 * case.inputs["v"] - other)
-        assert one.outputs[0] is not None
-        assert two.outputs[0] is not None
-        out = 2 * one.outputs[0] - two.outputs[0]
-        found = outcome(backend, both, gradients=False)
-        require_outcome(both, found, Outcome((out, one.outputs[1]), {}), times=3.0)
+        one, lse = both(outcome(backend, case, gradients=False))
+        two, _ = both(outcome(backend, case.changed(v=other), gradients=False))
+        mixed = case.changed(v=2 * case.inputs["v"] - other)
+        found = outcome(backend, mixed, gradients=False)
+        require_outcome(mixed, found, Outcome((2 * one - two, lse), {}), times=3.0)
 
     linear()
 
@@ -159,10 +133,10 @@ def wide_softcap_is_none(backend: Backend) -> None:
     @given(cases(backend, regimes=("normal", "ties"), softcap=None, offset=0.0))
     @several(backend, 4)
     def same(case: Case) -> None:
-        capped = build(**{**case.parameters, "softcap": 1e5})
+        capped = case.rebuilt(softcap=1e5)
         require_outcome(case, outcome(backend, capped), outcome(backend, case), times=2.0)
-        level = build(**{**case.parameters, "softcap": 1e-7})
-        even = changed(level, q=torch.zeros_like(case.inputs["q"]))
+        level = case.rebuilt(softcap=1e-7)
+        even = level.changed(q=torch.zeros_like(case.inputs["q"]))
         found = outcome(backend, level, gradients=False)
         require_outcome(level, found, outcome(backend, even, gradients=False))
 
@@ -175,10 +149,7 @@ def repeats_itself(backend: Backend) -> None:
     @given(cases(backend))
     @several(backend, 3)
     def same(case: Case) -> None:
-        one, two = outcome(backend, case), outcome(backend, case)
-        require_same_outputs(one, two, slice(None))
-        for name in INPUTS:
-            measure.require_same_bits(name, one.gradients[name], two.gradients[name])
+        require_repeats(backend, case)
 
     same()
 
@@ -196,49 +167,15 @@ def nan_reaches_output(backend: Backend) -> None:
     @several(backend, 6)
     def shows(case: Case, name: str, token: int) -> None:
         token %= case.inputs[name].shape[2]
-        altered = case.inputs[name].clone()
-        altered[:, :, token, 3] = torch.nan
-        with warnings.catch_warnings():  # NumPy interprets, and warns of a maximum of NaN alone
-            warnings.filterwarnings("ignore", "All-NaN slice", RuntimeWarning)
-            found = outcome(backend, changed(case, **{name: altered}), gradients=False)
-        queries, keys = case.inputs["q"].shape[2], case.inputs["k"].shape[2]
-        place = torch.arange(keys - queries, keys)
-        if name == "q":
-            sees = place == token + keys - queries
-        else:
-            window = case.arguments["window"] or keys
-            sees = (place >= token) & (place - token < window)
-        out, lse = found.outputs
-        assert out is not None
-        assert lse is not None
-        assert bool(out[:, :, sees, 3].isnan().all()), f"NaN in {name} is hidden from the output"
-        if name != "v":
-            assert bool(lse[:, :, sees].isnan().all()), f"NaN in {name} is hidden from the lse"
+        require_nan_shows(backend, case, name, token, case.arguments["window"])
 
     shows()
 
 
 def empty(backend: Backend) -> None:
     """No rows, no heads, or no queries: empty outputs, and gradients of 0."""
-    for batch, heads, queries, keys in ((0, 1, 3, 3), (2, 0, 3, 3), (2, 1, 0, 3), (2, 1, 0, 0)):
-        inputs = {
-            "q": torch.zeros(batch, heads, queries, 16),
-            "k": torch.ones(batch, 1, keys, 16),
-            "v": torch.ones(batch, 1, keys, 16),
-        }
-        arguments = {"scale": 1.0, "window": 2, "softcap": None}
-        up = (torch.zeros(batch, heads, queries, 16), torch.zeros(batch, heads, queries))
-        with tiled(backend, (16, 16)):
-            found = run.run(
-                "attention", backend, inputs, arguments, differentiate=INPUTS, upstream=up
-            )
-        out, lse = found.outputs
-        assert out is not None
-        assert lse is not None
-        assert out.shape == up[0].shape
-        assert lse.shape == up[1].shape
-        for name in INPUTS:
-            assert torch.equal(found.gradients[name], torch.zeros_like(inputs[name])), name
+    arguments = {"scale": 1.0, "window": 2, "softcap": None}
+    require_nothing_of_nothing(backend, Case, arguments)
 
 
 LAWS: dict[str, Law] = {

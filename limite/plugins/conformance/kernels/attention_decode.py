@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from limite.core.kernels import ops
 from limite.core.kernels.moment import Moment
 from limite.plugins.conformance.kernels import run
-from limite.plugins.conformance.kernels.attention_cases import MILD
 from limite.plugins.conformance.kernels.attention_decode_cases import (
     FEWEST,
     INPUTS,
@@ -29,6 +28,7 @@ from limite.plugins.conformance.kernels.attention_decode_cases import (
     tiled,
 )
 from limite.plugins.conformance.kernels.run import Backend, Law, Outcome, examples
+from limite.plugins.conformance.kernels.streams import MILD
 
 
 def equals_reference(backend: Backend) -> None:

@@ -7,25 +7,17 @@ from typing import Any
 import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
-from torch import Tensor
 
-from limite.core.kernels.layout import Layout
-from limite.plugins.conformance.kernels.attention_cases import (
-    INPUTS,
-    MILD,
-    Case,
-    build,
-    cases,
-    changed,
-    joined,
-    outcome,
-    require_outcome,
-    require_same_outputs,
-    several,
-    tokens_of,
-)
+from limite.plugins.conformance.kernels.attention_cases import INPUTS, Case, build, cases, several
 from limite.plugins.conformance.kernels.run import Backend, Outcome
-from limite.plugins.conformance.kernels.values import fill
+from limite.plugins.conformance.kernels.streams import MILD, both, outcome, require_outcome
+from limite.plugins.conformance.kernels.streams_sight import (
+    require_blind,
+    require_causal,
+    require_chunks_as_whole,
+    require_packed_as_separate,
+    require_padding_is_nothing,
+)
 
 
 def wide_window_is_none(backend: Backend) -> None:
@@ -34,8 +26,7 @@ def wide_window_is_none(backend: Backend) -> None:
     @given(cases(backend, window=None, regimes=MILD, offset=0.0), st.sampled_from((0, 1, 1000)))
     @several(backend, 5)
     def same(case: Case, beyond: int) -> None:
-        window = case.inputs["k"].shape[2] + beyond
-        windowed = build(**{**case.parameters, "window": window})
+        windowed = case.rebuilt(window=case.keys + beyond)
         require_outcome(case, outcome(backend, windowed), outcome(backend, case))
 
     same()
@@ -49,12 +40,11 @@ def window_one_gives_values(backend: Backend) -> None:
     @several(backend, 4)
     def own(case: Case) -> None:
         found = outcome(backend, case)
-        queries = case.inputs["q"].shape[2]
-        values = case.inputs["v"][:, :, -queries:].repeat_interleave(case.group, 1)
+        values = case.inputs["v"][:, :, case.first :].repeat_interleave(case.group, 1)
         up = case.upstream[0]
         assert up is not None
         gradients = {name: torch.zeros_like(case.inputs[name]) for name in INPUTS}
-        gradients["v"][:, :, -queries:] = up.unflatten(1, (-1, case.group)).sum(2)
+        gradients["v"][:, :, case.first :] = up.unflatten(1, (-1, case.group)).sum(2)
         require_outcome(case, found, Outcome((values, None), gradients))
 
     own()
@@ -67,21 +57,8 @@ def causal(backend: Backend) -> None:
     @example(build(keys=17), None)
     @several(backend, 6)
     def blind(case: Case, random: Any) -> None:
-        tokens = case.inputs["q"].shape[2]
-        token = tokens // 2 if random is None else random.randrange(tokens)
-        altered = {name: each.clone() for name, each in case.inputs.items()}
-        for name in INPUTS:
-            altered[name][:, :, token:] = fill(
-                altered[name][:, :, token:].shape, "normal", 5, altered[name].dtype
-            )
-        before = outcome(backend, changed(case, layout="contiguous"))
-        after = outcome(backend, changed(case, layout="contiguous", **altered), gradients=False)
-        require_same_outputs(before, after, slice(0, token))
-        early = tuple(None if each is None else _until(each, token) for each in case.upstream)
-        flown = outcome(backend, changed(case, upstream=early))
-        for name in INPUTS:
-            late = flown.gradients[name][:, :, token:]
-            assert bool((late == 0).all()), f"gradient of {name} from outputs before token {token}"
+        token = case.keys // 2 if random is None else random.randrange(case.keys)
+        require_causal(backend, case, token)
 
     blind()
 
@@ -94,15 +71,7 @@ def blind_outside_window(backend: Backend) -> None:
     @example(build(keys=25, window=9, blocks=(16, 8)), 7)
     @several(backend, 5)
     def blind(case: Case, token: int) -> None:
-        altered = {name: case.inputs[name].clone() for name in ("k", "v")}
-        for each in altered.values():
-            each[:, :, token] += 3.0
-        before = outcome(backend, changed(case, layout="contiguous"), gradients=False)
-        after = outcome(backend, changed(case, layout="contiguous", **altered), gradients=False)
-        first = case.inputs["k"].shape[2] - case.inputs["q"].shape[2]
-        require_same_outputs(before, after, slice(0, max(token - first, 0)))
-        past = max(token + case.arguments["window"] - first, 0)
-        require_same_outputs(before, after, slice(past, None))
+        require_blind(backend, case, ("k", "v"), token, case.arguments["window"])
 
     blind()
 
@@ -117,19 +86,7 @@ def packed_equals_separate(backend: Backend) -> None:
     @example([33, 3], build(window=4))
     @several(backend, 3)
     def same(lengths: list[int], drawn: Case) -> None:
-        numbers = [row for row, length in enumerate(lengths) for _ in range(length)]
-        shape = {"queries": None, "keys": len(numbers), "layout": "contiguous"}
-        whole = build(**{**drawn.parameters, **shape, "segments": None})
-        parts, start = [], 0
-        for length in filter(None, lengths):
-            parts.append(outcome(backend, tokens_of(whole, start, start + length)))
-            start += length
-        separate = joined(parts)
-        as_numbers = changed(whole, segments=torch.tensor([numbers]))
-        require_outcome(whole, outcome(backend, as_numbers), separate)
-        layout = Layout.from_lengths(lengths, backend.device)
-        as_layout = changed(whole, arguments={**whole.arguments, "segments": layout})
-        require_outcome(whole, outcome(backend, as_layout), separate)
+        require_packed_as_separate(backend, drawn, lengths)
 
     same()
 
@@ -146,36 +103,7 @@ def padding_is_nothing(backend: Backend) -> None:
     @example(build(keys=2), 0, 17)
     @several(backend, 4)
     def nothing(case: Case, left: int, right: int) -> None:
-        case = build(**{**case.parameters, "queries": None, "layout": "contiguous"})
-        tokens = case.inputs["k"].shape[2]
-        inside = slice(left, left + tokens)
-
-        def wide(each: Tensor) -> Tensor:
-            shape = (*each.shape[:2], left + tokens + right, *each.shape[3:])
-            result = torch.full(shape, torch.nan, dtype=each.dtype)
-            result[:, :, inside] = each
-            return result
-
-        padded = changed(
-            case,
-            upstream=tuple(None if each is None else wide(each) for each in case.upstream),
-            segments=torch.tensor([[-1] * left + [0] * tokens + [-1] * right]),
-            **{name: wide(case.inputs[name]) for name in INPUTS},
-        )
-        found = outcome(backend, padded)
-        beside = torch.ones(left + tokens + right, dtype=torch.bool)
-        beside[inside] = False
-        for name, each in {"out": found.outputs[0], **found.gradients}.items():
-            assert each is not None
-            assert bool((each[:, :, beside] == 0).all()), f"{name} is not 0 at padding"
-        lse = found.outputs[1]
-        assert lse is not None
-        assert bool((lse[:, :, beside] == -torch.inf).all()), "lse is not -inf at padding"
-        kept = Outcome(
-            tuple(None if each is None else each[:, :, inside] for each in found.outputs),
-            {name: each[:, :, inside] for name, each in found.gradients.items()},
-        )
-        require_outcome(case, kept, outcome(backend, case))
+        require_padding_is_nothing(backend, case.rebuilt(queries=None), left, right)
 
     nothing()
 
@@ -187,17 +115,7 @@ def chunked_prefill(backend: Backend) -> None:
     @example(build(keys=17, window=7, group=2), 8)
     @several(backend, 4)
     def same(case: Case, chunk: int) -> None:
-        tokens = case.inputs["k"].shape[2]
-        chunk = max(chunk, tokens // 3)
-        whole = outcome(backend, case, gradients=False)
-        for start in range(0, tokens, chunk):
-            stop = min(start + chunk, tokens)
-            part = tokens_of(case, 0, stop)
-            part = changed(part, q=part.inputs["q"][:, :, start:])
-            outputs = tuple(
-                None if each is None else each[:, :, start:stop] for each in whole.outputs
-            )
-            require_outcome(case, outcome(backend, part, gradients=False), Outcome(outputs, {}))
+        require_chunks_as_whole(backend, case, chunk)
 
     same()
 
@@ -209,18 +127,13 @@ def split_keys_merge(backend: Backend) -> None:
     @example(build(keys=25, queries=1, group=2), 8)
     @several(backend, 4)
     def same(case: Case, split: int) -> None:
-        tokens = case.inputs["k"].shape[2]
-        if not 0 < split < tokens:
+        if not 0 < split < case.keys:
             return
         parts = []
         for keys in (slice(0, split), slice(split, None)):
             halves = {name: case.inputs[name][:, :, keys] for name in ("k", "v")}
-            parts.append(outcome(backend, changed(case, **halves), gradients=False).outputs)
+            parts.append(both(outcome(backend, case.changed(**halves), gradients=False)))
         (first, first_lse), (second, second_lse) = parts
-        assert first is not None
-        assert second is not None
-        assert first_lse is not None
-        assert second_lse is not None
         lse = torch.logaddexp(first_lse, second_lse)  # [B, H, 1]
         out = first * (first_lse - lse).exp()[..., None]
         out = out + second * (second_lse - lse).exp()[..., None]
@@ -228,9 +141,3 @@ def split_keys_merge(backend: Backend) -> None:
         require_outcome(case, Outcome((out, lse), {}), whole, times=2.0)
 
     same()
-
-
-def _until(upstream: Tensor, token: int) -> Tensor:
-    early = upstream.clone()
-    early[:, :, token:] = 0
-    return early

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -11,21 +9,21 @@ from hypothesis import strategies as st
 from limite.core.kernels import ops
 from limite.core.kernels.dispatch import KernelError, use
 from limite.core.kernels.segments import visible
-from limite.plugins.conformance.kernels import measure, run, simplicial_identities, simplicial_sight
-from limite.plugins.conformance.kernels.attention_cases import require_same_outputs, tile_sizes
+from limite.plugins.conformance.kernels import measure, simplicial_identities, simplicial_sight
 from limite.plugins.conformance.kernels.run import Backend, Law, Outcome, examples
-from limite.plugins.conformance.kernels.simplicial_cases import (
-    INPUTS,
+from limite.plugins.conformance.kernels.simplicial_cases import INPUTS, Case, build, cases
+from limite.plugins.conformance.kernels.streams import (
     MILD,
-    Case,
-    build,
-    cases,
-    changed,
+    both,
+    differentiated,
     expected,
     outcome,
+    require_as_good_as_plain,
+    require_nothing_of_nothing,
     require_outcome,
-    tiled,
+    require_repeats,
 )
+from limite.plugins.conformance.kernels.streams_sight import require_nan_shows
 from limite.plugins.conformance.kernels.values import fill
 
 
@@ -70,20 +68,7 @@ def half_as_good_as_plain(backend: Backend) -> None:
         @example(build(dtype=dtype, keys=17, group=2, blocks=(8, 16)))
         @examples(backend, 2)
         def good(case: Case) -> None:
-            found, exact = outcome(backend, case), expected(case)
-            plain = _plain(case)
-            results = {"out": [each.outputs[0] for each in (found, plain, exact)]}
-            for name in INPUTS:
-                results[name] = [each.gradients[name] for each in (found, plain, exact)]
-            for name, (ours, theirs, right) in results.items():
-                assert ours is not None
-                assert theirs is not None
-                assert right is not None
-                size = right.norm().item()
-                error = (ours.double() - right).norm().item()
-                allowed = 2 * (theirs.double() - right).norm().item()
-                allowed += torch.finfo(ours.dtype).eps * (size + right.numel() ** 0.5 * 1e-2)
-                assert error <= allowed, f"{name}: off by {error:.3g}, allowed {allowed:.3g}"
+            require_as_good_as_plain(outcome(backend, case), _plain(case), expected(case))
 
         good()
 
@@ -103,15 +88,7 @@ def _plain(case: Case) -> Outcome:
     weights = scores.softmax(-1).unflatten(3, (k1.shape[2], k1.shape[2]))
     out = torch.einsum("bhijk,bhjd,bhkd->bhid", weights, v1, v2)
     lse = scores.float().logsumexp(-1)
-    pairs = [
-        (each, up) for each, up in zip((out, lse), case.upstream, strict=True) if up is not None
-    ]
-    torch.autograd.backward([each for each, _ in pairs], [up for _, up in pairs])
-    gradients = {
-        name: torch.zeros_like(leaf) if leaf.grad is None else leaf.grad
-        for name, leaf in zip(INPUTS, leaves, strict=True)
-    }
-    return Outcome((out.detach(), lse.detach()), gradients)
+    return differentiated((out, lse), dict(zip(INPUTS, leaves, strict=True)), case.upstream)
 
 
 def grouped_equals_repeated(backend: Backend) -> None:
@@ -122,7 +99,7 @@ def grouped_equals_repeated(backend: Backend) -> None:
     @examples(backend, 1)
     def same(case: Case) -> None:
         copies = {name: case.inputs[name].repeat_interleave(case.group, 1) for name in INPUTS[1:]}
-        found, other = outcome(backend, case), outcome(backend, changed(case, **copies))
+        found, other = outcome(backend, case), outcome(backend, case.changed(**copies))
         gradients = dict(other.gradients)
         for name in INPUTS[1:]:
             gradients[name] = gradients[name].unflatten(1, (-1, case.group)).sum(2)
@@ -138,20 +115,16 @@ def batch_rows_are_separate(backend: Backend) -> None:
     @example(build(batch=2, group=2, keys=8))
     @examples(backend, 1)
     def same(case: Case) -> None:
-        case = changed(case, layout="contiguous")
+        case = case.changed(layout="contiguous")
         rows = []
         for row in range(2):
             inputs = {name: case.inputs[name][row : row + 1] for name in INPUTS}
             upstream = tuple(None if up is None else up[row : row + 1] for up in case.upstream)
-            rows.append(outcome(backend, changed(case, upstream=upstream, **inputs)))
+            rows.append(outcome(backend, case.changed(upstream=upstream, **inputs)))
         one, two = rows
-        outputs = []
-        for first, second in zip(one.outputs, two.outputs, strict=True):
-            assert first is not None
-            assert second is not None
-            outputs.append(torch.cat((first, second)))
+        outputs = tuple(map(torch.cat, zip(both(one), both(two), strict=True)))
         gradients = {name: torch.cat((one.gradients[name], two.gradients[name])) for name in INPUTS}
-        require_outcome(case, outcome(backend, case), Outcome(tuple(outputs), gradients))
+        require_outcome(case, outcome(backend, case), Outcome(outputs, gradients))
 
     same()
 
@@ -162,10 +135,7 @@ def repeats_itself(backend: Backend) -> None:
     @given(cases(backend))
     @examples(backend, 2)
     def same(case: Case) -> None:
-        one, two = outcome(backend, case), outcome(backend, case)
-        require_same_outputs(one, two, slice(None))
-        for name in INPUTS:
-            measure.require_same_bits(name, one.gradients[name], two.gradients[name])
+        require_repeats(backend, case)
 
     same()
 
@@ -183,51 +153,16 @@ def nan_reaches_output(backend: Backend) -> None:
     @examples(backend, 5)
     def shows(case: Case, name: str, token: int) -> None:
         token %= case.inputs[name].shape[2]
-        altered = case.inputs[name].clone()
-        altered[:, :, token, 3] = torch.nan
-        with warnings.catch_warnings():
-            # The interpreter's maximum says so where all there is is NaN.
-            warnings.filterwarnings("ignore", "All-NaN", RuntimeWarning)
-            found = outcome(backend, changed(case, **{name: altered}), gradients=False)
-        keys = case.inputs["k1"].shape[2]
-        place = torch.arange(case.first, keys)
-        if name == "q":
-            sees = place == token + case.first
-        else:
-            window = case.arguments[f"window{name[1]}"] or keys
-            sees = (place >= token) & (place - token < window)
-        out, lse = found.outputs
-        assert out is not None
-        assert lse is not None
-        assert bool(out[:, :, sees, 3].isnan().all()), f"NaN in {name} is hidden from the output"
-        if name[0] != "v":
-            assert bool(lse[:, :, sees].isnan().all()), f"NaN in {name} is hidden from the lse"
+        window = None if name == "q" else case.arguments[f"window{name[1]}"]
+        require_nan_shows(backend, case, name, token, window)
 
     shows()
 
 
 def empty(backend: Backend) -> None:
     """No rows, no heads, or no queries: empty outputs, and gradients of 0."""
-    sizes = tile_sizes(backend)
-    for batch, heads, queries, keys in ((0, 1, 3, 3), (2, 0, 3, 3), (2, 1, 0, 3), (2, 1, 0, 0)):
-        inputs = {name: torch.ones(batch, 1, keys, 16) for name in INPUTS}
-        inputs["q"] = torch.zeros(batch, heads, queries, 16)
-        arguments = {"scale": 1.0, "window1": 2, "window2": None}
-        up = (torch.zeros(batch, heads, queries, 16), torch.zeros(batch, heads, queries))
-        with tiled(backend, (sizes[0], sizes[1])):
-            found = run.run(
-                "simplicial_attention",
-                backend,
-                inputs,
-                arguments,
-                differentiate=INPUTS,
-                upstream=up,
-            )
-        for each, like in zip(found.outputs, up, strict=True):
-            assert each is not None
-            assert each.shape == like.shape
-        for name in INPUTS:
-            assert torch.equal(found.gradients[name], torch.zeros_like(inputs[name])), name
+    arguments = {"scale": 1.0, "window1": 2, "window2": None}
+    require_nothing_of_nothing(backend, Case, arguments)
 
 
 def determinant_turns_together(backend: Backend) -> None:

@@ -11,14 +11,10 @@ from torch import Tensor
 from limite.core.kernels import ops
 from limite.core.kernels.dispatch import use
 from limite.plugins.conformance.kernels.run import Backend, Outcome, examples
-from limite.plugins.conformance.kernels.simplicial_cases import (
-    INPUTS,
+from limite.plugins.conformance.kernels.simplicial_cases import INPUTS, SWAPPED, Case, build, cases
+from limite.plugins.conformance.kernels.streams import (
     MILD,
-    SWAPPED,
-    Case,
-    build,
-    cases,
-    changed,
+    differentiated,
     outcome,
     require_outcome,
 )
@@ -35,9 +31,8 @@ def ones_give_attention(backend: Backend) -> None:
     @examples(backend, 3)
     def same(case: Case) -> None:
         ones = torch.ones_like(case.inputs["k2"])
-        case = changed(case, layout="contiguous", k2=ones, v2=ones)
-        keys = case.inputs["k2"].shape[2]
-        seen = torch.arange(case.first, keys) + 1
+        case = case.changed(layout="contiguous", k2=ones, v2=ones)
+        seen = torch.arange(case.first, case.keys) + 1
         if case.arguments["window2"] is not None:
             seen = seen.clamp(max=case.arguments["window2"])
 
@@ -60,7 +55,7 @@ def window_one_of_two_gives_attention(backend: Backend) -> None:
     @example(build(keys=9, window1=None, window2=1, kv_heads=2, group=2, queries=8))
     @examples(backend, 3)
     def same(case: Case) -> None:
-        case = changed(case, layout="contiguous")
+        case = case.changed(layout="contiguous")
 
         def other(q: Tensor, k1: Tensor, k2: Tensor, v1: Tensor, v2: Tensor) -> _Outputs:
             own_k, own_v = (
@@ -88,19 +83,9 @@ def _attention(q: Tensor, k: Tensor, v: Tensor, case: Case) -> _Outputs:
 
 def _through(case: Case, function: Callable[..., _Outputs], names: tuple[str, ...]) -> Outcome:
     """Outputs and gradients, in float64, of another way to say the same."""
-    leaves = [case.inputs[name].double().requires_grad_() for name in INPUTS]
-    outputs = function(*leaves)
-    pairs = [
-        (each, up.double()) for each, up in zip(outputs, case.upstream, strict=True)
-        if up is not None
-    ]  # fmt: skip
-    torch.autograd.backward([each for each, _ in pairs], [up for _, up in pairs])
-    gradients = {
-        name: torch.zeros_like(leaf) if leaf.grad is None else leaf.grad
-        for name, leaf in zip(INPUTS, leaves, strict=True)
-        if name in names
-    }
-    return Outcome(tuple(each.detach() for each in outputs), gradients)
+    leaves = {name: case.inputs[name].double().requires_grad_() for name in INPUTS}
+    found = differentiated(function(*leaves.values()), leaves, case.upstream)
+    return Outcome(found.outputs, {name: found.gradients[name] for name in names})
 
 
 def streams_may_change_places(backend: Backend) -> None:
@@ -116,7 +101,7 @@ def streams_may_change_places(backend: Backend) -> None:
             "window2": case.arguments["window1"],
         }
         inputs = {name: case.inputs[other] for name, other in SWAPPED.items()}
-        swapped = outcome(backend, changed(case, arguments=arguments, **inputs))
+        swapped = outcome(backend, case.changed(arguments=arguments, **inputs))
         gradients = {name: swapped.gradients[other] for name, other in SWAPPED.items()}
         found = outcome(backend, case)
         require_outcome(case, found, Outcome(swapped.outputs, gradients), times=2.0)
@@ -134,7 +119,7 @@ def factors_move_between_streams(backend: Backend) -> None:
     def same(case: Case) -> None:
         factors = {"k1": 4.0, "k2": 0.25, "v1": 0.5, "v2": 2.0}
         inputs = {name: factor * case.inputs[name] for name, factor in factors.items()}
-        moved = outcome(backend, changed(case, **inputs))
+        moved = outcome(backend, case.changed(**inputs))
         gradients = dict(moved.gradients)
         for name, factor in factors.items():
             gradients[name] = factor * gradients[name]
@@ -157,7 +142,7 @@ def windows_of_one_give_products(backend: Backend) -> None:
         assert up is not None
         if whole:
             up = up.round()
-            case = changed(case, upstream=(up, None))
+            case = case.changed(upstream=(up, None))
         v1, v2 = (case.inputs[name][:, :, case.first :] for name in ("v1", "v2"))
         gradients = {name: torch.zeros_like(case.inputs[name]) for name in INPUTS}
         shared = up.unflatten(1, (-1, case.group)).sum(2)
@@ -179,14 +164,14 @@ def bilinear_in_values(backend: Backend) -> None:
     @given(cases(backend, regimes=MILD))
     @examples(backend, 3)
     def linear(case: Case) -> None:
-        case = changed(case, layout="contiguous")
+        case = case.changed(layout="contiguous")
         one = outcome(backend, case, gradients=False)
         assert one.outputs[0] is not None
         for name in ("v1", "v2"):
             other = fill(case.inputs[name].shape, "normal", 11, torch.float32)
-            two = outcome(backend, changed(case, **{name: other}), gradients=False)
+            two = outcome(backend, case.changed(**{name: other}), gradients=False)
             assert two.outputs[0] is not None
-            both = changed(case, **{name: 2 * case.inputs[name] - other})
+            both = case.changed(**{name: 2 * case.inputs[name] - other})
             out = 2 * one.outputs[0] - two.outputs[0]
             found = outcome(backend, both, gradients=False)
             require_outcome(both, found, Outcome((out, one.outputs[1]), {}), times=3.0)
