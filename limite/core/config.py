@@ -26,6 +26,7 @@ from limite.core.config_fields import (
     raw_default,
     refused,
     sketch,
+    tag_of,
     tags_of,
 )
 from limite.core.config_leaves import STRICT_LEAVES, describe
@@ -238,9 +239,9 @@ def _tagged(data: Any, base: type, tags: Mapping[str, type]) -> tuple[type, Any]
             raise Faults([Fault((), f"expected {_named(base)}, got {describe(data)}")])
         return table.origin, table
     known = ", ".join(repr(tag) for tag in tags)
-    if "type" not in table:
+    tag = tag_of(table, base)
+    if tag is None:
         raise Faults([Fault(("type",), f"missing; one of {known}")])
-    tag = table["type"]
     if not isinstance(tag, str) or tag not in tags:
         near = did_you_mean(tag, tags) if isinstance(tag, str) else ""
         raise Faults([Fault(("type",), f"must be one of {known}, got {tag!r}{near}")])

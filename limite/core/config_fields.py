@@ -46,6 +46,11 @@ def tags_of(cls: type) -> Mapping[str, type] | None:
     return None
 
 
+def tag_of(table: Table, base: type) -> Any:
+    """What ``type`` says in a table, or else what the base says of tables that lack it."""
+    return table.get("type", vars(base).get("default_kind"))
+
+
 def field_types(cls: type) -> dict[str, Any]:
     """The annotation of every field as a type."""
     try:

@@ -13,7 +13,15 @@ import attrs
 
 from limite.core.config import Components, component_class
 from limite.core.config_faults import Fault, Faults, Key
-from limite.core.config_fields import Table, expanded, field_types, raw_default, sketch, tags_of
+from limite.core.config_fields import (
+    Table,
+    expanded,
+    field_types,
+    raw_default,
+    sketch,
+    tag_of,
+    tags_of,
+)
 from limite.core.config_types import arms_of, component_kind, is_array, is_attrs, is_mapping
 from limite.core.errors import LimiteError, did_you_mean
 
@@ -148,9 +156,9 @@ def _put_settings(
     if tags is not None:
         if keys == ("type",):
             return Table({"type": new, **{k: v for k, v in table.items() if k != "type"}})
-        if table.origin is None and table.get("type") not in tags:
+        if table.origin is None and tag_of(table, cls) not in tags:
             return value
-        picked = table.origin or tags[table["type"]]
+        picked = table.origin or tags[tag_of(table, cls)]
     return _put_field(table, picked, keys, new, registry)
 
 

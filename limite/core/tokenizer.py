@@ -1,14 +1,11 @@
-"""A character tokenizer: one id per character, enough for toy problems and tests.
-
-Three special ids come first (padding, beginning of sequence, end of sequence), then the alphabet in
-its own order, so an id says which character it is by position alone.
-"""
+"""What a tokenizer is to the rest of limite, and the one for toy problems: an id per character."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
@@ -33,8 +30,58 @@ def _is_alphabet(_instance: Any, attribute: Any, value: Any) -> None:
 
 
 @attrs.frozen(kw_only=True, slots=False)
-class CharacterTokenizer:
-    """One id for each character of ``alphabet``; nothing else can be encoded."""
+class Tokenizer:
+    """Text to token ids and back, and how a model is asked a question."""
+
+    kinds: ClassVar[Mapping[str, type[Tokenizer]]] = {}
+    """What ``type`` says in settings files, and the class it stands for."""
+
+    default_kind: ClassVar[str] = "characters"
+
+    @property
+    @abstractmethod
+    def vocabulary(self) -> int:
+        """How many ids there are, special ones included."""
+
+    @property
+    @abstractmethod
+    def pad_id(self) -> int:
+        """Fills rows that carry no text; a model is never asked to produce it."""
+
+    @property
+    @abstractmethod
+    def eos_ids(self) -> tuple[int, ...]:
+        """Any of them ends a response. Training texts end with the first."""
+
+    @property
+    def eos_id(self) -> int:
+        """What training texts end with."""
+        return self.eos_ids[0]
+
+    @abstractmethod
+    def encode(self, text: str) -> tuple[int, ...]:
+        """The ids of ``text``, without special ones added. ``decode`` gives the text back."""
+
+    @abstractmethod
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of ``ids``; special ids leave nothing behind."""
+
+    @abstractmethod
+    def render_prompt(self, problem: Problem) -> tuple[int, ...]:
+        """What the model reads before it answers."""
+
+    @abstractmethod
+    def lacking(self, texts: Iterable[str]) -> list[str]:
+        """The characters of ``texts`` that cannot be encoded, in order."""
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class CharacterTokenizer(Tokenizer):
+    """One id for each character of ``alphabet``; nothing else can be encoded.
+
+    Three special ids come first (padding, beginning of sequence, end of sequence), then the
+    alphabet in its own order, so an id says which character it is by position alone.
+    """
 
     alphabet: str = attrs.field(
         default=ALPHABET,
@@ -44,7 +91,6 @@ class CharacterTokenizer:
 
     @property
     def pad_id(self) -> int:
-        """Fills rows that carry no text; a model is never asked to produce it."""
         return 0
 
     @property
@@ -53,13 +99,11 @@ class CharacterTokenizer:
         return 1
 
     @property
-    def eos_id(self) -> int:
-        """Ends every response."""
-        return 2
+    def eos_ids(self) -> tuple[int, ...]:
+        return (2,)
 
     @property
     def vocabulary(self) -> int:
-        """How many ids there are, special ones included."""
         return len(SPECIALS) + len(self.alphabet)
 
     @cached_property
@@ -71,7 +115,6 @@ class CharacterTokenizer:
         return ("",) * len(SPECIALS) + tuple(self.alphabet)
 
     def encode(self, text: str) -> tuple[int, ...]:
-        """The ids of ``text``, without special ones. ``decode`` gives the text back."""
         ids = self._ids
         try:
             return tuple([ids[character] for character in text])
@@ -83,7 +126,6 @@ class CharacterTokenizer:
             ) from None
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of ``ids``; special ids leave nothing behind."""
         texts = self._texts
         ids = list(ids)
         if ids and not 0 <= min(ids) <= max(ids) < len(texts):
@@ -94,3 +136,9 @@ class CharacterTokenizer:
     def render_prompt(self, problem: Problem) -> tuple[int, ...]:
         """What the model reads before it answers: beginning of sequence, question, newline."""
         return (self.bos_id, *self.encode(problem.problem + SEPARATOR))
+
+    def lacking(self, texts: Iterable[str]) -> list[str]:
+        return sorted(set().union(*texts) - set(self.alphabet))
+
+
+Tokenizer.kinds = {"characters": CharacterTokenizer}

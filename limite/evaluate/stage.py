@@ -14,7 +14,7 @@ from limite.core.errors import LimiteError
 from limite.core.jsonl import write_json, write_jsonl
 from limite.core.kinds import Request, Verifier
 from limite.core.model.decoder import Decoder
-from limite.core.model.spec import ModelSpec
+from limite.core.model.settings import DecoderSpec
 from limite.core.recipe.context import RunStopped
 from limite.core.recipe.problem_source import held_out_problems
 from limite.core.recipe.recipe import Recipe, evaluation_seeds
@@ -24,7 +24,7 @@ from limite.core.registry import Registry
 from limite.core.rollout.sampler import Sampler
 from limite.core.rollout.stop import StopRequest
 from limite.core.separation import assert_separate, text_hash
-from limite.core.tokenizer import CharacterTokenizer
+from limite.core.tokenizer import Tokenizer
 from limite.core.types import Problem, Response
 from limite.evaluate.compare import paired_difference
 from limite.evaluate.measure import Samples, evaluate, make_requests, protocol_of, records
@@ -52,7 +52,10 @@ class EvalContext(Protocol):
     def registry(self) -> Registry: ...
 
     @property
-    def tokenizer(self) -> CharacterTokenizer: ...
+    def tokenizer(self) -> Tokenizer: ...
+
+    @property
+    def model(self) -> DecoderSpec: ...
 
     @property
     def run(self) -> RunDirectory: ...
@@ -85,7 +88,7 @@ def run(context: EvalContext) -> dict[str, Any]:
     """
     started = time.perf_counter()
     stage = cast(Eval, context.stage)
-    model = cast(ModelSpec, context.recipe.model)
+    model = context.model
     verifier = cast(Verifier, stage.verifier)
     seeds = evaluation_seeds(context.recipe, context.name)
     problems = problems_of(context)
@@ -99,7 +102,7 @@ def run(context: EvalContext) -> dict[str, Any]:
         max_tokens=stage.max_tokens,
         context=model.context,
     )
-    eos_ids = (context.tokenizer.eos_id,)
+    eos_ids = context.tokenizer.eos_ids
     protocol = protocol_of(
         requests,
         seed=seeds.integer("responses") >> 11,  # below 2**53, which every reader of JSON keeps

@@ -21,6 +21,7 @@ from limite.core.config_types import component_kind
 from limite.core.discover import load_registry
 from limite.core.health.limits import HealthLimits
 from limite.core.kinds import KINDS
+from limite.core.model.settings import Model
 from limite.core.model.spec import ModelSpec
 from limite.core.recipe.stages import STAGE_KINDS, Mix, Stage
 from limite.core.validators import Option
@@ -135,12 +136,14 @@ def test_every_component(kind: str, name: str) -> None:
     assert_reads_back(cls(), KINDS[kind])
 
 
-@pytest.mark.parametrize("cls", [Mix, HealthLimits, ModelSpec])
-def test_every_settings_class(cls: type) -> None:
+@pytest.mark.parametrize(
+    ("cls", "base"), [(Mix, Mix), (HealthLimits, HealthLimits), (ModelSpec, Model)]
+)
+def test_every_settings_class(cls: type, base: type) -> None:
     @settings(suppress_health_check=list(HealthCheck))
     @given(value=of_class(cls))
     def check(value: Any) -> None:
-        assert_reads_back(structure(value, type(value), load_registry()), cls)
+        assert_reads_back(structure(value, type(value), load_registry()), base)
 
     check()
 

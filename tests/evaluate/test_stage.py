@@ -53,6 +53,7 @@ def context(tmp_path):
             directory=folder,
             registry=registry,
             tokenizer=recipe.tokenizer,
+            model=recipe.model,
             echo=lines.append,
             run=SimpleNamespace(path=tmp_path),
             stop=StopRequest(),

@@ -4,48 +4,22 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from limite.core.errors import LimiteError
 from limite.core.kernels.layout import Layout
-from limite.core.kernels.ops import Cap, indexed_logprob
+from limite.core.kernels.ops import indexed_logprob
 from limite.core.model import head
 from limite.core.model.attention import AttentionMixer
 from limite.core.model.cache import Cache
+from limite.core.model.settings import DecoderSpec
 from limite.core.model.weights import Matrix
 
 Note = Callable[[int, Tensor, Tensor], None]
 """Told of each layer: its number, its normalised attention input, the stream after it."""
-
-
-class DecoderSpec(Protocol):
-    """What the settings of every family say."""
-
-    @property
-    def width(self) -> int: ...
-    @property
-    def layers(self) -> int: ...
-    @property
-    def heads(self) -> int: ...
-    @property
-    def kv_heads(self) -> int: ...
-    @property
-    def head_width(self) -> int: ...
-    @property
-    def mlp_width(self) -> int: ...
-    @property
-    def vocabulary(self) -> int | None: ...
-    @property
-    def padded_vocabulary(self) -> int | None: ...
-    @property
-    def context(self) -> int: ...
-    @property
-    def cap(self) -> Cap | None: ...
-    @property
-    def head_precision(self) -> str: ...
 
 
 class Decoder(nn.Module):

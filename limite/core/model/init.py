@@ -11,12 +11,13 @@ from limite.core.kinds import Attention
 from limite.core.model.decoder import Decoder
 from limite.core.model.limite import LimiteDecoder
 from limite.core.model.resolve import attention_component
+from limite.core.model.settings import DecoderSpec
 from limite.core.model.spec import ModelSpec
 from limite.core.seeds import Seeds
 
 
 def build_decoder(
-    spec: ModelSpec,
+    spec: DecoderSpec,
     seed: int | Seeds = 0,
     *,
     dtype: torch.dtype = torch.float32,
@@ -29,10 +30,16 @@ def build_decoder(
     """
     component = attention if attention is not None else attention_component(spec.attention)
     with torch.device(device):
-        decoder: Decoder = LimiteDecoder(spec, component, dtype=dtype)
+        decoder = _unset_decoder(spec, component, dtype)
     if torch.device(device).type != "meta":
         initialise(decoder, seed if isinstance(seed, Seeds) else Seeds(seed))
     return decoder
+
+
+def _unset_decoder(spec: DecoderSpec, attention: Attention, dtype: torch.dtype) -> Decoder:
+    if isinstance(spec, ModelSpec):
+        return LimiteDecoder(spec, attention, dtype=dtype)
+    raise TypeError(f"no family of decoders is built from {type(spec).__name__}")
 
 
 @torch.no_grad()

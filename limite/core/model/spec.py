@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 from attrs.validators import and_, ge, gt, le, optional
 
 from limite.core.kinds import Attention
+from limite.core.model.settings import Model
 from limite.core.validators import option
+
+if TYPE_CHECKING:
+    from limite.core.model.decoder import Decoder
+    from limite.core.seeds import Seeds
 
 
 def _layer_numbers(_instance: Any, attribute: Any, value: Any) -> None:
@@ -44,7 +49,7 @@ class AttentionShape:
 
 
 @attrs.frozen(kw_only=True)
-class ModelSpec:
+class ModelSpec(Model):
     """A Limite decoder: widths, depths, and which of its parts sit in which layer.
 
     A field left at None is derived from the others, by ``filled``; an empty list of layers means
@@ -160,6 +165,12 @@ class ModelSpec:
 
         return preset(name)
 
+    def decoder(self, vocabulary: int, seeds: Seeds, *, values: bool = True) -> Decoder:
+        """New weights, drawn from ``seeds``."""
+        from limite.core.model.init import build_decoder
+
+        return build_decoder(self.filled(vocabulary), seeds)
+
     def _contradictions(self) -> list[str]:
         """What is wrong between fields, in sentences."""
         wrong = []
@@ -232,3 +243,6 @@ class ModelSpec:
             mudd_layers=mudd_layers,
             mudd_taps=use(self.mudd_taps, tuple((0, i // 2, i) for i in mudd_layers)),
         )
+
+
+Model.kinds = {"limite": ModelSpec}

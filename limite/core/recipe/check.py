@@ -14,7 +14,7 @@ from limite.core.config_fields import refused
 from limite.core.errors import LimiteError, Mistake, SettingsError, did_you_mean, sentence
 from limite.core.kernels.dispatch import Survey
 from limite.core.kinds import Advantage, LRSchedule, Objective, Optimizer
-from limite.core.model.spec import ModelSpec
+from limite.core.model.settings import Model
 from limite.core.recipe.cost import Plan, plan_of
 from limite.core.recipe.kernel_checks import kernel_survey
 from limite.core.recipe.load import LoadedRecipe, draft_recipe, finished, in_order
@@ -112,18 +112,19 @@ def model_faults(recipe: Recipe, models: list[Decoder]) -> Iterator[Fault]:
     """Builds the model as shapes without values, into ``models``."""
     from limite.core.model.init import build_decoder
 
-    spec = cast(ModelSpec, recipe.model)
+    model = cast(Model, recipe.model)
     ids = recipe.tokenizer.vocabulary
-    if spec.vocabulary is not None and spec.vocabulary < ids:
-        message = f"must be at least the tokenizer's {ids} ids, got {spec.vocabulary}"
+    vocabulary = getattr(model, "vocabulary", None)
+    if vocabulary is not None and vocabulary < ids:
+        message = f"must be at least the tokenizer's {ids} ids, got {vocabulary}"
         yield Fault(("model", "vocabulary"), message)
         return
     try:
-        models.append(build_decoder(spec.filled(ids), device="meta"))
+        models.append(build_decoder(model.filled(ids), device="meta"))
     except (ValueError, LimiteError) as error:
-        yield from (fault.under("model") for fault in refused(error, ModelSpec))
+        yield from (fault.under("model") for fault in refused(error, type(model)))
     except Exception as error:
-        if whole(spec) and whole(spec.attention):
+        if whole(model) and whole(getattr(model, "attention", None)):
             yield Fault(("model",), f"the model cannot be built: {sentence(error)}")
 
 

@@ -19,16 +19,15 @@ from limite.core.errors import LimiteError, RunFailed
 from limite.core.jsonl import read_json, read_jsonl
 from limite.core.kinds import Logger, LoggerContext
 from limite.core.model.decoder import Decoder
-from limite.core.model.init import build_decoder
 from limite.core.model.presets import preset
-from limite.core.model.spec import ModelSpec
+from limite.core.model.settings import DecoderSpec, Model
 from limite.core.recipe.recipe import Recipe, stage_seeds
 from limite.core.recipe.rundir import RunDirectory
 from limite.core.recipe.stages import Stage
 from limite.core.registry import Registry
 from limite.core.rollout.stop import StopRequest
 from limite.core.seeds import Seeds
-from limite.core.tokenizer import CharacterTokenizer
+from limite.core.tokenizer import Tokenizer
 
 Log = Callable[[int, Mapping[str, float | int | str | None]], None]
 
@@ -43,10 +42,14 @@ class RunStopped(RunFailed):
         super().__init__(f"{message}. Go on with:\n  limite resume {run}")
 
 
-def model_of(recipe: Recipe) -> ModelSpec:
+def settings_of(recipe: Recipe) -> Model:
+    """What the recipe says of its model."""
+    return preset(recipe.model) if isinstance(recipe.model, str) else recipe.model
+
+
+def model_of(recipe: Recipe) -> DecoderSpec:
     """The model with every size that depends on others filled in, the vocabulary among them."""
-    spec = preset(recipe.model) if isinstance(recipe.model, str) else recipe.model
-    return spec.filled(recipe.tokenizer.vocabulary)
+    return settings_of(recipe).filled(recipe.tokenizer.vocabulary)
 
 
 def earlier_training(recipe: Recipe, name: str) -> list[str]:
@@ -87,11 +90,11 @@ class StageContext:
         return stage_seeds(self.recipe, self.name)
 
     @property
-    def tokenizer(self) -> CharacterTokenizer:
+    def tokenizer(self) -> Tokenizer:
         return self.recipe.tokenizer
 
     @property
-    def model(self) -> ModelSpec:
+    def model(self) -> DecoderSpec:
         return model_of(self.recipe)
 
     def for_stage(self, name: str) -> StageContext:
@@ -100,9 +103,10 @@ class StageContext:
 
     # Weights
 
-    def new_decoder(self) -> Decoder:
-        """A decoder with the run's initial weights."""
-        return build_decoder(self.model, Seeds(self.recipe.seed).child("weights"))
+    def new_decoder(self, *, values: bool = True) -> Decoder:
+        """A decoder with the run's initial weights; any, without ``values``."""
+        seeds = Seeds(self.recipe.seed).child("weights")
+        return settings_of(self.recipe).decoder(self.tokenizer.vocabulary, seeds, values=values)
 
     def start_stage(self) -> str | None:
         """The stage whose weights this one begins with; None means new weights."""

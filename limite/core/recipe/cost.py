@@ -8,12 +8,12 @@ backward), a sampled one 2; attention over the context comes on top and is left 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from limite.core.kernels.dispatch import Survey
-from limite.core.model.spec import ModelSpec
+from limite.core.model.settings import DecoderSpec
 from limite.core.recipe.problem_checks import Texts
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.stages import RL, SFT, Eval, Stage
@@ -79,7 +79,7 @@ def plan_of(
         name=recipe.name,
         parameters=parameters,
         stages=tuple(
-            _stage_plan(recipe, name, stage, parameters, texts[name], registry)
+            _stage_plan(recipe, name, stage, decoder.spec, parameters, texts[name], registry)
             for name, stage in recipe.stages.items()
         ),
         kernels={
@@ -91,9 +91,14 @@ def plan_of(
 
 
 def _stage_plan(
-    recipe: Recipe, name: str, stage: Stage, parameters: int, texts: Texts, registry: Registry
+    recipe: Recipe,
+    name: str,
+    stage: Stage,
+    spec: DecoderSpec,
+    parameters: int,
+    texts: Texts,
+    registry: Registry,
 ) -> StagePlan:
-    spec = cast(ModelSpec, recipe.model)
     steps = updates = sampled = trained = 0
     memory = float(BYTES * parameters)
     objective: str | None = None
@@ -136,20 +141,20 @@ def _stage_plan(
     )
 
 
-def _budget(stage: RL, spec: ModelSpec, texts: Texts) -> int:
+def _budget(stage: RL, spec: DecoderSpec, texts: Texts) -> int:
     """The most tokens a response may have."""
     if stage.budget == "fixed-response":
         return stage.max_tokens
     return spec.context - min(texts.prompts, default=0)
 
 
-def _training_bytes(spec: ModelSpec, parameters: int, tokens: int) -> float:
+def _training_bytes(spec: DecoderSpec, parameters: int, tokens: int) -> float:
     """Beside the weights: gradients, moments, and what the backward pass keeps of each layer."""
     heads = (2 * spec.heads + 4 * spec.kv_heads) * spec.head_width
     kept = spec.layers * (10 * spec.width + 4 * spec.mlp_width + heads)
     return BYTES * ((TRAINED_COPIES - 1) * parameters + tokens * kept)
 
 
-def _cache_bytes(spec: ModelSpec, rows: int, tokens: int) -> int:
+def _cache_bytes(spec: DecoderSpec, rows: int, tokens: int) -> int:
     """Keys and values of every layer, all rows at their longest."""
     return BYTES * 2 * spec.layers * spec.kv_heads * spec.head_width * rows * tokens

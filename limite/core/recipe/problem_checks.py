@@ -14,7 +14,7 @@ import attrs
 
 from limite.core.config_faults import Fault
 from limite.core.errors import LimiteError, did_you_mean
-from limite.core.model.spec import ModelSpec
+from limite.core.model.settings import Model
 from limite.core.recipe.problem_source import ProblemSource, held_out_problems
 from limite.core.recipe.recipe import Recipe, evaluation_seeds, stage_seeds
 from limite.core.recipe.stages import RL, SFT, Eval, Mix, Stage
@@ -87,7 +87,7 @@ def problem_faults(
             texts_of_problems += [
                 each.solutions[style] for each, style in zip(problems, picked, strict=True)
             ]
-    lacking = sorted(set().union(*texts_of_problems) - set(recipe.tokenizer.alphabet))
+    lacking = recipe.tokenizer.lacking(texts_of_problems)
     if lacking:
         message = f"lacks {', '.join(map(repr, lacking))}, which problems of {name!r} contain"
         yield Fault(("tokenizer", "alphabet"), message)
@@ -155,7 +155,7 @@ def _style_faults(problems: Sequence[Problem], styles: Iterable[str]) -> Iterato
 
 def text_faults(recipe: Recipe, stage: Stage, texts: Texts) -> Iterator[Fault]:
     """Prompts with their responses, and documents, must fit the model's context."""
-    context = cast(ModelSpec, recipe.model).context
+    context = cast(Model, recipe.model).context
     if isinstance(stage, SFT) and texts.longest_document > context:
         yield Fault(
             ("problems",),

@@ -9,10 +9,11 @@ import attrs
 from attrs.validators import and_, ge, lt
 
 from limite.core.kinds import Logger
-from limite.core.model.spec import ModelSpec
+from limite.core.model.presets import preset
+from limite.core.model.settings import Model
 from limite.core.recipe.stages import Stage
 from limite.core.seeds import Seeds
-from limite.core.tokenizer import CharacterTokenizer
+from limite.core.tokenizer import CharacterTokenizer, Tokenizer
 
 LONGEST = 100
 """The most characters of a name: folders are called by it."""
@@ -44,6 +45,12 @@ def _are_stages(_instance: Any, _attribute: Any, value: Any) -> None:
             )
 
 
+def _tokenizer_of_model(recipe: Recipe) -> Tokenizer:
+    model = getattr(recipe, "model", None)  # it may have been refused
+    model = preset(model) if isinstance(model, str) else model
+    return CharacterTokenizer() if model is None else model.default_tokenizer()
+
+
 @attrs.frozen(kw_only=True)
 class Recipe:
     """Everything a run depends on. Stages run in the order given."""
@@ -56,14 +63,17 @@ class Recipe:
         validator=and_(ge(0), lt(2**64)),
         metadata={"help": "every random choice follows from it"},
     )
-    model: ModelSpec | str = attrs.field(
+    model: Model | str = attrs.field(
         default="limite-tiny",
         metadata={
             "named": "limite.core.model.presets:preset",
             "help": "sizes, or the name of a preset",
         },
     )
-    tokenizer: CharacterTokenizer = attrs.field(factory=CharacterTokenizer)
+    tokenizer: Tokenizer = attrs.field(
+        default=attrs.Factory(_tokenizer_of_model, takes_self=True),
+        metadata={"help": "text to ids and back; left out: the model's own, or characters"},
+    )
     stages: dict[str, Stage] = attrs.field(
         validator=_are_stages, metadata={"help": "stages by name, in the order they run"}
     )

@@ -26,10 +26,10 @@ from torch import Tensor
 from limite.core.errors import LimiteError, RunFailed
 from limite.core.kernels.layout import Layout
 from limite.core.kinds import Request
-from limite.core.model.decoder import DecoderSpec
+from limite.core.model.settings import DecoderSpec
 from limite.core.rollout.budget import check_response
 from limite.core.rollout.uniforms import row_keys, uniforms
-from limite.core.tokenizer import CharacterTokenizer
+from limite.core.tokenizer import Tokenizer
 from limite.core.types import Response
 
 ROWS = 32
@@ -76,7 +76,7 @@ class Sampler:
     def __init__(
         self,
         decoder: StepDecoder,
-        tokenizer: CharacterTokenizer,
+        tokenizer: Tokenizer,
         *,
         seed: int,
         eos_ids: Collection[int] | None = None,
@@ -92,7 +92,7 @@ class Sampler:
         self.decoder = decoder
         self.tokenizer = tokenizer
         self.seed = seed
-        self.eos_ids = frozenset((tokenizer.eos_id,) if eos_ids is None else eos_ids)
+        self.eos_ids = frozenset(tokenizer.eos_ids if eos_ids is None else eos_ids)
         if not self.eos_ids:
             raise LimiteError("the set of end-of-sequence ids is empty; no response could end")
         self.temperature = temperature

@@ -9,7 +9,7 @@ import attrs
 
 from limite.core.errors import LimiteError, did_you_mean
 from limite.core.seeds import Seeds
-from limite.core.tokenizer import CharacterTokenizer
+from limite.core.tokenizer import Tokenizer
 from limite.core.types import Problem
 
 
@@ -39,7 +39,7 @@ def pick_style(problem: Problem, styles: Mapping[str, float], seeds: Seeds) -> s
 def make_documents(
     problems: Sequence[Problem],
     styles: Mapping[str, float],
-    tokenizer: CharacterTokenizer,
+    tokenizer: Tokenizer,
     seeds: Seeds,
 ) -> list[Document]:
     """One document a problem: its prompt, the solution in its style, the end token."""
