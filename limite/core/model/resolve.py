@@ -1,4 +1,4 @@
-"""From an attention's name to the attention."""
+"""From an attention's name to the attention, and back."""
 
 from __future__ import annotations
 
@@ -21,3 +21,11 @@ def attention_component(attention: Attention | str | Mapping[str, Any]) -> Atten
     registry = importlib.import_module("limite.core.discover").load_registry()
     component: Attention = registry.get("attention", settings.pop("type")).load()(**settings)
     return component
+
+
+def unstructured(attention: Attention) -> dict[str, Any]:
+    """A component as ``attention_component`` reads it: its name under ``type``, its settings."""
+    registry = importlib.import_module("limite.core.discover").load_registry()
+    config = importlib.import_module("limite.core.config")
+    plain: dict[str, Any] = config.unstructure(attention, registry)
+    return plain

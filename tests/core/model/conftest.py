@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 
 from limite.core.model.init import build_decoder
 from limite.core.model.presets import preset
-from limite.core.model.published import load_published, spec_from_config
+from limite.core.pretrained.families.limite import load_published, spec_from_config
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 

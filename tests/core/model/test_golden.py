@@ -8,8 +8,8 @@ import torch
 from limite.core.kernels.layout import Layout
 from limite.core.model.init import build_decoder, count_parameters
 from limite.core.model.presets import preset
-from limite.core.model.published import PREFIX, spec_from_config
 from limite.core.model.rope import frequencies
+from limite.core.pretrained.families.limite import PREFIX, spec_from_config
 
 ROWS, TOKENS = 2, 24
 # Rounding of a float64 run is far below the float32 expectations it is compared with.

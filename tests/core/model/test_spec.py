@@ -11,8 +11,8 @@ import torch
 from limite.core.errors import LimiteError, SettingsError
 from limite.core.model.init import build_decoder, count_parameters
 from limite.core.model.presets import PRESETS, preset
-from limite.core.model.published import load_published, spec_from_config
 from limite.core.model.spec import ModelSpec
+from limite.core.pretrained.families.limite import load_published, spec_from_config
 
 
 def test_what_is_not_said_is_derived_from_the_rest():

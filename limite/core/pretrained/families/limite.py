@@ -1,4 +1,4 @@
-"""Published Limite checkpoints: their configuration as a spec, their tensors as ours.
+"""Limite checkpoints: their configuration as a spec, a spec as their configuration.
 
 Every field is either read, or must have the one value this code implements, or is known to record
 where the file came from. Nothing is guessed: a field that is missing or new is a mistake.
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from limite.core.errors import LimiteError, Mistake, SettingsError, did_you_mean
-from limite.core.model.resolve import attention_component
+from limite.core.model.resolve import attention_component, unstructured
 from limite.core.model.spec import ModelSpec
 
 if TYPE_CHECKING:
@@ -175,6 +175,72 @@ def _spec(config: Mapping[str, Any]) -> ModelSpec:
         )
     except (ValueError, TypeError) as error:
         raise LimiteError(f"the published configuration makes no model: {error}") from error
+
+
+def config_from_spec(spec: ModelSpec) -> dict[str, Any]:
+    """The ``config.json`` of a model, for which ``spec_from_config`` gives the filled spec back.
+
+    Its attention must be one the format can say: ``local-global``, ``local`` or ``global``.
+    """
+    spec = spec.filled()
+    if spec.width != spec.heads * spec.head_width:
+        raise LimiteError(
+            f"a Limite config.json needs a width of heads times head_width "
+            f"({spec.heads * spec.head_width}), got {spec.width}"
+        )
+    window, global_layers, every = _pattern(spec)
+    assert spec.mudd_layers is not None
+    assert spec.mudd_taps is not None
+    assert spec.xsa_layers is not None
+    assert spec.value_layers is not None
+    bound, shift, spread = spec.cap
+    precision = {ours: theirs for theirs, ours in PRECISIONS.items()}[spec.head_precision]
+    return {
+        **FIXED,
+        **{theirs: getattr(spec, ours) for theirs, ours in SIZES.items()},
+        "padded_vocab_size": spec.padded_vocabulary,
+        "attention_softmax_scale": spec.attention_scale,
+        "sliding_window": window - 1,
+        "global_window": -1,
+        "global_layers": list(global_layers),
+        "global_every": every,
+        "rope_frac": 2 * (spec.rope_pairs or 0) / spec.head_width,
+        "rope_n_pairs": spec.rope_pairs,
+        "rope_base_local": spec.rope_base,
+        "rope_base_global": spec.rope_base,
+        "ve_layers": list(spec.value_layers),
+        "xsa": bool(spec.xsa_layers),
+        "xsa_layers": list(spec.xsa_layers),
+        "mudd": bool(spec.mudd_layers),
+        "mudd_layers": list(spec.mudd_layers),
+        "mudd_taps": len(spec.mudd_taps[0]) if spec.mudd_taps else 0,
+        "mudd_tap_idx": {
+            str(layer): list(states)
+            for layer, states in zip(spec.mudd_layers, spec.mudd_taps, strict=True)
+        },
+        "mudd_mlp": spec.mudd_residual,
+        "softcap_logits": {"kind": "sigmoid", "a": bound, "b": shift, "c": spread},
+        "lm_head_precision_mode": precision,
+    }
+
+
+def _pattern(spec: ModelSpec) -> tuple[int, tuple[int, ...], int]:
+    """The window, the global layers, and how often there is one, of the model's attention."""
+    component: Any = attention_component(spec.attention)
+    plain = unstructured(component)
+    kind = plain.pop("type")
+    layers = range(spec.layers)
+    if kind == "local-global":
+        chosen = tuple(i for i in layers if component.is_global(i))
+        return component.window, chosen, component.global_every
+    if kind == "local" and component.rotary:
+        return component.window, (), spec.layers + 1
+    if kind == "global" and not component.rotary:
+        return 1, tuple(layers), 1
+    raise LimiteError(
+        f"a Limite config.json cannot say the attention {kind!r} with {plain}; it knows "
+        "local layers with rotary positions and global ones without"
+    )
 
 
 def _is_count(value: Any) -> bool:
