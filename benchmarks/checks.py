@@ -35,6 +35,12 @@ SIZES: Mapping[str, tuple[Sizes, ...]] = {
         {"tokens": 17, "heads": 5, "width": 64, "pairs": 1},
         {"tokens": 65, "heads": 12, "width": 128, "pairs": 64},
     ),
+    "rope": (
+        {"tokens": 2048, "heads": 12, "width": 128, "pairs": 64},
+        {"tokens": 1, "heads": 3, "width": 16, "pairs": 8},
+        {"tokens": 17, "heads": 5, "width": 64, "pairs": 1},
+        {"tokens": 65, "heads": 12, "width": 128, "pairs": 64},
+    ),
     "swiglu": (
         {"rows": 1024, "width": 3328},
         {"rows": 1, "width": 1},

@@ -65,6 +65,8 @@ CASES: tuple[Case, ...] = (
     *_training(
         "cpu rotary toy", "qk_norm_rope", {"tokens": 512, "heads": 8, "width": 32, "pairs": 16}
     ),
+    *_training("cpu turn", "rope", {"tokens": 2048, "heads": 12, "width": 64, "pairs": 32}),
+    *_training("cpu turn toy", "rope", {"tokens": 512, "heads": 8, "width": 32, "pairs": 16}),
     *_training("cpu swiglu", "swiglu", {"rows": 2048, "width": 3328}, ("plain", "torch")),
     *_training("cpu swiglu toy", "swiglu", {"rows": 512, "width": 512}, ("plain", "torch")),
     *_training("cpu head mix", "head_mix", {"tokens": 2048, **LARGE}),

@@ -109,6 +109,13 @@ def _qk_norm_rope(sizes: Sizes, direction: Direction, itemsize: int) -> Work:
     return {"forward": forward, "backward": backward, "both": forward + backward}[direction]
 
 
+def _rope(sizes: Sizes, direction: Direction, itemsize: int) -> Work:
+    tokens = _size(sizes, "tokens")
+    turned = tokens * _size(sizes, "heads") * _size(sizes, "width") * itemsize
+    once = Work(2 * turned + 2 * tokens * _size(sizes, "pairs") * STATISTIC)
+    return once + once if direction == "both" else once
+
+
 def _head_mix(sizes: Sizes, direction: Direction, itemsize: int) -> Work:
     row = _size(sizes, "tokens") * _size(sizes, "width") * itemsize
     heads, kv_heads = _size(sizes, "heads"), _size(sizes, "kv_heads")
@@ -184,6 +191,7 @@ COUNTS: Mapping[str, Callable[[Sizes, Direction, int], Work]] = {
     "rms_norm": _passes(2, 3, _rows),  # x, y; x, dy, dx
     "add_rms_norm": _passes(4, 4, _rows),  # a, b, sum, norm; sum, both gradients, their join
     "qk_norm_rope": _qk_norm_rope,
+    "rope": _rope,
     "swiglu": _passes(3, 5, _rows),  # gate, up, y; gate, up, dy, dgate, dup
     "head_mix": _head_mix,
     "attention": _attention,

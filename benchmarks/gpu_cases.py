@@ -71,6 +71,14 @@ CASES: tuple[Case, ...] = (
         PLAIN_PEERS,
         importance=6,
     ),
+    _case(
+        "turn",
+        "rope",
+        {"tokens": 65_536, "heads": 12, "width": 128, "pairs": 64},
+        "forward",
+        PLAIN_PEERS,
+        importance=5,
+    ),
     _case("swiglu", "swiglu", HIDDEN, "forward", NORM_PEERS, target_ms=0.36, importance=8),
     _case("swiglu", "swiglu", HIDDEN, "backward", NORM_PEERS, target_ms=0.62, importance=8),
     _case(

@@ -26,6 +26,7 @@ SEED = 20_251_130
 SECONDS_MS = 2000.0
 LIMITED_BY_WIDTH = (
     "qk_norm_rope",
+    "rope",
     "head_mix",
     "attention",
     "attention_decode",

@@ -21,6 +21,7 @@ POSITIONAL: Mapping[str, tuple[str, ...]] = {
     "rms_norm": ("x", "weight"),
     "add_rms_norm": ("a", "b"),
     "qk_norm_rope": ("qk", "rotation"),
+    "rope": ("x", "rotation"),
     "swiglu": ("gate", "up"),
     "head_mix": ("outputs", "values", "alpha", "gates"),
     "attention": ("q", "k", "v"),
@@ -112,6 +113,13 @@ def _qk_norm_rope(size: Mapping[str, int], _sizes: Sizes, maker: Maker) -> Probl
     angles = maker.uniform(size["tokens"], size["pairs"]).float() * 6.0
     rotation = Rotation(angles.cos(), angles.sin())
     return Problem("qk_norm_rope", {"qk": qk}, {"rotation": rotation, "eps": ops.EPSILON}, 1)
+
+
+def _rope(size: Mapping[str, int], _sizes: Sizes, maker: Maker) -> Problem:
+    x = maker.normal(size["tokens"], size["heads"], size["width"])
+    angles = maker.uniform(size["tokens"], size["pairs"]).float() * 6.0
+    rotation = Rotation(angles.cos(), angles.sin(), "halves")
+    return Problem("rope", {"x": x}, {"rotation": rotation}, 1)
 
 
 def _swiglu(size: Mapping[str, int], _sizes: Sizes, maker: Maker) -> Problem:
@@ -227,6 +235,7 @@ MAKERS: Mapping[str, Callable[[Mapping[str, int], Sizes, Maker], Problem]] = {
     "rms_norm": _rms_norm,
     "add_rms_norm": _add_rms_norm,
     "qk_norm_rope": _qk_norm_rope,
+    "rope": _rope,
     "swiglu": _swiglu,
     "head_mix": _head_mix,
     "attention": _attention,

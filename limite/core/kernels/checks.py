@@ -145,31 +145,39 @@ def add_rms_norm(
 
 
 def qk_norm_rope(qk: Tensor, rotation: Rotation | None) -> None:
-    if 3 <= qk.dim() <= 4 and qk.dtype.is_floating_point:
+    _turned_heads("qk_norm_rope", "qk", qk, rotation)
+
+
+def rope(x: Tensor, rotation: Rotation) -> None:
+    _turned_heads("rope", "x", x, rotation)
+
+
+def _turned_heads(op: str, name: str, heads: Tensor, rotation: Rotation | None) -> None:
+    if 3 <= heads.dim() <= 4 and heads.dtype.is_floating_point:
         if rotation is None:
             return
         cos, sin = rotation.cos, rotation.sin
         if (
             cos.shape == sin.shape
-            and cos.shape[:-1] == qk.shape[:-2]
-            and 2 * cos.shape[-1] <= qk.shape[-1]
-            and _beside(qk, cos, sin)
+            and cos.shape[:-1] == heads.shape[:-2]
+            and 2 * cos.shape[-1] <= heads.shape[-1]
+            and _beside(heads, cos, sin)
         ):
             return
 
     def faults() -> Iterator[Fault]:
-        if not 3 <= qk.dim() <= 4:
-            yield "qk", "[N, heads, D] or [B, T, heads, D]", shape_of(qk)
+        if not 3 <= heads.dim() <= 4:
+            yield name, "[N, heads, D] or [B, T, heads, D]", shape_of(heads)
             return
-        yield from alike(qk=qk)
+        yield from alike(**{name: heads})
         if rotation is None:
             return
-        leading = ", ".join(map(str, qk.shape[:-2]))
-        for name, table in (("rotation.cos", rotation.cos), ("rotation.sin", rotation.sin)):
-            if table.shape[:-1] != qk.shape[:-2] or 2 * table.shape[-1] > qk.shape[-1]:
-                most = qk.shape[-1] // 2
-                yield name, f"[{leading}, at most {most} pairs]", shape_of(table)
-            yield from beside("qk", qk, **{name: table})
+        leading = ", ".join(map(str, heads.shape[:-2]))
+        for title, table in (("rotation.cos", rotation.cos), ("rotation.sin", rotation.sin)):
+            if table.shape[:-1] != heads.shape[:-2] or 2 * table.shape[-1] > heads.shape[-1]:
+                most = heads.shape[-1] // 2
+                yield title, f"[{leading}, at most {most} pairs]", shape_of(table)
+            yield from beside(name, heads, **{title: table})
         if rotation.cos.shape != rotation.sin.shape:
             yield (
                 "rotation.sin",
@@ -177,7 +185,7 @@ def qk_norm_rope(qk: Tensor, rotation: Rotation | None) -> None:
                 shape_of(rotation.sin),
             )
 
-    refuse("qk_norm_rope", faults())
+    refuse(op, faults())
 
 
 def swiglu(gate: Tensor, up: Tensor) -> None:

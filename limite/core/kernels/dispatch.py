@@ -37,6 +37,7 @@ MODULES: Mapping[str, str] = {
     "rms_norm": "rms_norm",
     "add_rms_norm": "rms_norm",
     "qk_norm_rope": "qk_norm_rope",
+    "rope": "rope",
     "swiglu": "swiglu",
     "head_mix": "head_mix",
     "attention": "attention",

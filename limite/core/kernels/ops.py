@@ -81,6 +81,16 @@ def qk_norm_rope(qk: Tensor, rotation: Rotation | None, *, eps: float = EPSILON)
     return result
 
 
+def rope(x: Tensor, rotation: Rotation) -> Tensor:
+    """Every head turned by its token's position: ``qk_norm_rope`` without the norm.
+
+    ``x [..., heads, D]`` with one or two leading axes, those of ``rotation``.
+    """
+    checks.rope(x, rotation)
+    result: Tensor = select("rope", x, x.shape[-1])(x, rotation)
+    return result
+
+
 def swiglu(gate: Tensor, up: Tensor) -> Tensor:
     """``silu(gate) * up``, silu in float32. ``[..., F]`` each; strided halves of one are fine."""
     checks.swiglu(gate, up)
@@ -298,6 +308,7 @@ __all__ = [
     "linear_scan",
     "qk_norm_rope",
     "rms_norm",
+    "rope",
     "simplicial_attention",
     "simplicial_attention_decode",
     "soft_cap",

@@ -20,6 +20,7 @@ FILES: Mapping[str, str] = {
     "rms_norm": "rms_norm",
     "add_rms_norm": "rms_norm",
     "qk_norm_rope": "qk_norm_rope",
+    "rope": "rope",
     "swiglu": "swiglu",
     "head_mix": "head_mix",
     "attention": "attention",

@@ -47,6 +47,7 @@ SOUND: Mapping[str, Callable[[], Arguments]] = {
     "rms_norm": lambda: {"x": zeros(3, 8), "weight": zeros(8)},
     "add_rms_norm": lambda: {"a": zeros(3, 8), "b": zeros(3, 8)},
     "qk_norm_rope": lambda: {"qk": zeros(2, 5, 3, 8), "rotation": turns(2, 5, 4)},
+    "rope": lambda: {"x": zeros(2, 5, 3, 8), "rotation": turns(2, 5, 4)},
     "swiglu": lambda: {"gate": zeros(3, 8), "up": zeros(3, 8)},
     "head_mix": lambda: {
         "outputs": zeros(3, 4, 8),
@@ -117,6 +118,18 @@ WRONG: list[tuple[str, Arguments, list[str]]] = [
     ),
     ("add_rms_norm", {"a": zeros(), "b": zeros()}, ["a: expected at least one axis, got []"]),
     ("add_rms_norm", {"b": elsewhere(3, 8)}, ["b: expected the device of a, cpu, got meta"]),
+    ("rope", {"x": zeros(3, 8)}, ["x: expected [N, heads, D] or [B, T, heads, D], got [3, 8]"]),
+    ("rope", {"x": whole(2, 5, 3, 8)}, ["x: expected a floating dtype, got torch.int32"]),
+    (
+        "rope",
+        {"rotation": Rotation(zeros(2, 4, 4), elsewhere(2, 5, 5))},
+        [
+            "rotation.cos: expected [2, 5, at most 4 pairs], got [2, 4, 4]",
+            "rotation.sin: expected [2, 5, at most 4 pairs], got [2, 5, 5]",
+            "rotation.sin: expected the device of x, cpu, got meta",
+            "rotation.sin: expected the shape of cos, [2, 4, 4], got [2, 5, 5]",
+        ],
+    ),
     ("qk_norm_rope", {"qk": zeros(3, 8)}, ["qk: expected [N, heads, D] or [B, T, heads, D]"]),
     ("qk_norm_rope", {"qk": whole(2, 5, 3, 8)}, ["qk: expected a floating dtype"]),
     (
@@ -392,6 +405,9 @@ EMPTY: list[tuple[str, Arguments]] = [
     ("qk_norm_rope", {"qk": zeros(0, 3, 8), "rotation": turns(0, 4)}),
     ("qk_norm_rope", {"qk": zeros(2, 0, 3, 8), "rotation": None}),
     ("qk_norm_rope", {"qk": zeros(2, 0, 8), "rotation": turns(2, 4)}),
+    ("rope", {"x": zeros(0, 3, 8), "rotation": turns(0, 4)}),
+    ("rope", {"x": zeros(2, 0, 3, 8), "rotation": turns(2, 0, 4)}),
+    ("rope", {"x": zeros(2, 0, 8), "rotation": turns(2, 4)}),
     ("swiglu", {"gate": zeros(0, 8), "up": zeros(0, 8)}),
     (
         "head_mix",

@@ -44,6 +44,7 @@ WHOLE: dict[str, Case] = {
         (wide(3, 16), wide(3, 16) + 1, wide(1), wide(1) + 1),
     ),
     "qk_norm_rope": (lambda qk: ops.qk_norm_rope(qk, ROTATION), (wide(2, 5, 4, 16),)),
+    "rope": (lambda x: ops.rope(x, ROTATION), (wide(2, 5, 4, 16),)),
     "swiglu": (ops.swiglu, (wide(3, 16), wide(3, 16) + 1)),
     "head_mix": (ops.head_mix, (wide(2, 5, 4, 16), wide(2, 5, 2, 16), wide(4), wide(2, 5, 4))),
     "attention": (

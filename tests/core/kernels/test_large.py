@@ -76,6 +76,7 @@ def test_norm_rotation_and_swiglu_of_a_wide_storage(
             return [
                 ops.rms_norm(gate[some].to(dtype)),
                 ops.qk_norm_rope(heads[some].to(dtype), rotation),
+                ops.rope(heads[some].to(dtype), rotation),
                 ops.swiglu(gate[some].to(dtype), up[some].to(dtype)),
             ]
 

@@ -42,7 +42,7 @@ def _turn(values: Tensor, rotation: Rotation | None, *, back: bool) -> None:
         return
     heads, width = values.shape[-2:]
     if rotation.style == "adjacent" and width % 2 == 0:
-        turn = _complex_turns(rotation, heads, width // 2, values.dtype, back)
+        turn = complex_turns(rotation, heads, width // 2, values.dtype, back)
         torch.view_as_complex(values.view(-1, heads * width // 2, 2)).mul_(turn)
         return
     cos, sin = _tables(rotation, values.dtype)
@@ -66,7 +66,7 @@ def _tables(rotation: Rotation, kind: torch.dtype) -> tuple[Tensor, Tensor]:
     return found
 
 
-def _complex_turns(
+def complex_turns(
     rotation: Rotation, heads: int, half: int, kind: torch.dtype, back: bool
 ) -> Tensor:
     """``e^(-i theta)`` of every pair, or its conjugate: ``[N, heads * D/2]``; 1 where none turns.

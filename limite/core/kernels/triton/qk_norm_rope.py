@@ -28,7 +28,7 @@ def refuses(case: Case) -> str | None:
 
 
 @triton.jit
-def _load_pairs(at, there, PAIRS: tl.constexpr, BP: tl.constexpr, ADJACENT: tl.constexpr):
+def load_pairs(at, there, PAIRS: tl.constexpr, BP: tl.constexpr, ADJACENT: tl.constexpr):
     # Both channels of every pair [ROWS, BP], of heads that start at the pointers [ROWS, 1].
     if ADJACENT:
         channel = tl.arange(0, 2 * BP)[None, :]
@@ -43,7 +43,7 @@ def _load_pairs(at, there, PAIRS: tl.constexpr, BP: tl.constexpr, ADJACENT: tl.c
 
 
 @triton.jit
-def _store_pairs(at, a, b, there, PAIRS: tl.constexpr, BP: tl.constexpr, ADJACENT: tl.constexpr):
+def store_pairs(at, a, b, there, PAIRS: tl.constexpr, BP: tl.constexpr, ADJACENT: tl.constexpr):
     if ADJACENT:
         channel = tl.arange(0, 2 * BP)[None, :]
         both = tl.reshape(tl.join(a, b), (a.shape[0], 2 * BP))
@@ -70,7 +70,7 @@ def _forward_kernel(
     y_at = y_ptr + row.to(tl.int64) * D
     square = tl.zeros((ROWS,), tl.float32)
     if PAIRS > 0:
-        a, b = _load_pairs(x_at, there, PAIRS, BP, ADJACENT)
+        a, b = load_pairs(x_at, there, PAIRS, BP, ADJACENT)
         square += tl.sum(a * a, 1) + tl.sum(b * b, 1)
     if D > 2 * PAIRS:
         channel = tl.arange(0, BR)[None, :] + 2 * PAIRS
@@ -87,7 +87,7 @@ def _forward_kernel(
             sin = -sin
         a = a * inverse
         b = b * inverse
-        _store_pairs(y_at, a * cos + b * sin, b * cos - a * sin, there, PAIRS, BP, ADJACENT)
+        store_pairs(y_at, a * cos + b * sin, b * cos - a * sin, there, PAIRS, BP, ADJACENT)
     if D > 2 * PAIRS:
         tl.store(y_at + channel, rest * inverse, mask=inside)
 
@@ -109,8 +109,8 @@ def _backward_kernel(
     square = tl.zeros((ROWS,), tl.float32)
     along = tl.zeros((ROWS,), tl.float32)
     if PAIRS > 0:
-        a, b = _load_pairs(x_at, there, PAIRS, BP, ADJACENT)
-        turned_a, turned_b = _load_pairs(dy_at, there, PAIRS, BP, ADJACENT)
+        a, b = load_pairs(x_at, there, PAIRS, BP, ADJACENT)
+        turned_a, turned_b = load_pairs(dy_at, there, PAIRS, BP, ADJACENT)
         pair = tl.arange(0, BP)[None, :]
         turning = there & (pair < PAIRS)
         cos = tl.load(cos_ptr + token * stride_cos + pair, mask=turning, other=1.0)
@@ -133,12 +133,12 @@ def _backward_kernel(
     if PAIRS > 0:
         da = inverse * (da - a * share)
         db = inverse * (db - b * share)
-        _store_pairs(dx_at, da, db, there, PAIRS, BP, ADJACENT)
+        store_pairs(dx_at, da, db, there, PAIRS, BP, ADJACENT)
     if D > 2 * PAIRS:
         tl.store(dx_at + channel, inverse * (d_rest - rest * share), mask=inside)
 
 
-def _tables(rotation: Rotation | None, pairs: int) -> tuple[Tensor | None, Tensor | None]:
+def tables_of(rotation: Rotation | None, pairs: int) -> tuple[Tensor | None, Tensor | None]:
     """Cosines and sines ``[tokens, pairs]`` in float32."""
     if rotation is None or not pairs:
         return None, None
@@ -175,7 +175,7 @@ def qk_norm_rope_forward(qk: Tensor, rotation: Rotation | None, eps: float, tile
     flat = in_heads(qk)
     tokens, heads, width = flat.shape
     constants = _constants(heads, width, rotation, eps, tile)
-    cos, sin = _tables(rotation, constants["PAIRS"])
+    cos, sin = tables_of(rotation, constants["PAIRS"])
     out = runtime.empty(qk.shape, runtime.storage_dtype(qk.dtype), qk.device)
     _forward_kernel[(runtime.cdiv(tokens * heads, constants["ROWS"]),)](
         flat, cos, sin, out, flat.stride(0), flat.stride(1),
@@ -192,7 +192,7 @@ def qk_norm_rope_backward(
     flat, upstream = in_heads(qk), in_heads(gradient)
     tokens, heads, width = flat.shape
     constants = _constants(heads, width, rotation, eps, tile)
-    cos, sin = _tables(rotation, constants["PAIRS"])
+    cos, sin = tables_of(rotation, constants["PAIRS"])
     out = runtime.empty(qk.shape, runtime.storage_dtype(qk.dtype), qk.device)
     _backward_kernel[(runtime.cdiv(tokens * heads, constants["ROWS"]),)](
         upstream, flat, cos, sin, out, upstream.stride(0), upstream.stride(1),

@@ -66,7 +66,7 @@ class Case:
             yield
             return
         small = tiles.Tile({"elements": self.elements})
-        with tiles.use(qk_norm_rope_forward=small, qk_norm_rope_backward=small):
+        with tiles.use(qk_norm_rope_forward=small, qk_norm_rope_backward=small, rope=small):
             yield
 
 
