@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import attrs
+import torch
 from torch import Tensor
 
 Style = Literal["adjacent", "halves"]
@@ -26,15 +27,27 @@ class Rotation:
     style: Style = attrs.field(
         default="adjacent", validator=attrs.validators.in_(("adjacent", "halves"))
     )
+    origin: tuple[RotationTable, Tensor] | None = None  # the table, and each token's position
     memo: dict[Any, Any] = attrs.field(factory=dict, init=False, repr=False)
-
-    @classmethod
-    def at(
-        cls, cos_table: Tensor, sin_table: Tensor, positions: Tensor, style: Style = "adjacent"
-    ) -> Rotation:
-        """The turns of tokens at ``positions [...]``, from tables ``[context, pairs]``."""
-        return cls(cos_table[positions], sin_table[positions], style)
 
     @property
     def pairs(self) -> int:
         return self.cos.shape[-1]
+
+
+@attrs.define(eq=False, slots=False)
+class RotationTable:
+    """Cosines and sines of the turns at every position, ``[context, pairs]``.
+
+    Built once for a model; ``memo`` holds what implementations derive.
+    """
+
+    cos: Tensor
+    sin: Tensor
+    style: Style = "adjacent"
+    memo: dict[Any, Any] = attrs.field(factory=dict, init=False, repr=False)
+
+    def at(self, positions: Tensor) -> Rotation:
+        """The turns of tokens at ``positions [...]``."""
+        cos, sin = (torch.embedding(table, positions) for table in (self.cos, self.sin))
+        return Rotation(cos, sin, self.style, (self, positions))

@@ -37,6 +37,7 @@ class Cache:
     def _set(self, lengths: Sequence[int]) -> None:
         self._noted = tuple(lengths)
         self._longest = max(lengths, default=0)
+        self._shortest = min(lengths, default=0)
         self._steps = 0  # tokens that every row has taken since
         self.lengths = torch.tensor(self._noted, dtype=torch.int64, device=self._device)  # [R]
 
@@ -47,6 +48,10 @@ class Cache:
     @property
     def longest(self) -> int:
         return self._longest + self._steps
+
+    @property
+    def shortest(self) -> int:
+        return self._shortest + self._steps
 
     @property
     def seen(self) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from limite.core.kernels.rotation import Rotation
+from limite.core.kernels.rotation import Rotation, RotationTable
 
 
 def frequencies(pairs: int, base: float) -> Tensor:
@@ -34,7 +34,11 @@ class Rotary(nn.Module):
             cos, sin = (table.to(device) for table in _tables(pairs, base, context))
         self.register_buffer("cos", cos, persistent=False)  # [context, pairs]
         self.register_buffer("sin", sin, persistent=False)  # [context, pairs]
+        self._table = RotationTable(self.cos, self.sin)
 
     def at(self, positions: Tensor) -> Rotation:
         """The turns of tokens at ``positions [...]``: neighbouring channels, by minus theta."""
-        return Rotation.at(self.cos, self.sin, positions)
+        cos = self.cos
+        if self._table.cos is not cos:  # moved to another device
+            self._table = RotationTable(cos, self.sin)
+        return self._table.at(positions)

@@ -15,10 +15,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from limite.core.kernels.moment import Moment
-from limite.core.kernels.ops import Rotation, head_mix, qk_norm_rope, rms_norm, swiglu
+from limite.core.kernels.ops import EPSILON, Rotation, rms_norm
 from limite.core.model.attention import AttentionMixer, LayerCache
 from limite.core.model.block import Block
 from limite.core.model.mudd import Mudd
+from limite.core.model.operations import CHECKED, Operations
 
 if TYPE_CHECKING:
     from limite.core.model.cache import Cache
@@ -81,19 +82,23 @@ class StepBlock:
         doubled_values: Tensor | None,
         cache: LayerCache,
         moment: Moment,
+        operations: Operations,
     ) -> Tensor:
         """``inputs [R, width]``, normalised, and ``base [R, width]`` to the next stream."""
         rows, heads, kv_heads, width = len(inputs), self.heads, self.kv_heads, self.head_width
         both = inputs.mm(self.queries_and_keys).view(rows, heads + kv_heads, width)
-        both = qk_norm_rope(both, rotation if self.mixer.rotary else None)
+        turns = rotation if self.mixer.rotary else None
+        both = operations.qk_norm_rope(both, turns, eps=EPSILON)
         mixed = inputs.mm(self.values_and_gates)
         values = mixed[:, : kv_heads * width].view(rows, kv_heads, width)
         if self.value_gate:
             assert doubled_values is not None
             values = values.addcmul(mixed[:, -kv_heads:, None].sigmoid(), doubled_values)
         out = self.mixer.step(both[:, :heads], both[:, heads:], values, inputs, cache, moment)
-        gates = mixed[:, kv_heads * width :][:, :heads] if self.head_gate else None
-        out = head_mix(out, values, self.alpha, gates)
+        first = kv_heads * width
+        gates = mixed[:, first : first + heads] if self.head_gate else None
+        if gates is not None or self.alpha is not None:
+            out = operations.head_mix(out, values, self.alpha, gates)
         stream = torch.addmm(
             base,
             out.view(rows, heads * width),
@@ -101,8 +106,8 @@ class StepBlock:
             beta=self.keep_attention,
             alpha=self.add_attention,
         )
-        hidden = rms_norm(stream)
-        inner = swiglu(hidden.mm(self.gate), hidden.mm(self.up))
+        hidden = operations.rms_norm(stream, None, eps=EPSILON)
+        inner = operations.swiglu(hidden.mm(self.gate), hidden.mm(self.up))
         return torch.addmm(stream, inner, self.down, beta=self.keep_mlp, alpha=self.add_mlp)
 
 
@@ -143,6 +148,8 @@ class StepWeights:
     doubled_values: Tensor | None  # [V, kv_heads * D] value embeddings times 2, the gates' factor
     blocks: tuple[StepBlock, ...]
     mixes: Mapping[int, StepMix]
+    met: set[object] = attrs.field(factory=set, init=False)
+    """Of which choices of implementations a step has been run with every argument looked at."""
 
     @classmethod
     def take(cls, decoder: LimiteDecoder) -> StepWeights:
@@ -163,9 +170,14 @@ class StepWeights:
 
 
 def step(decoder: LimiteDecoder, weights: StepWeights, tokens: Tensor, cache: Cache) -> Tensor:
-    """``Decoder.step`` for float32 and float64."""
+    """``Decoder.step`` for float32 and float64.
+
+    Shapes and dtypes follow from the weights and the number of rows: the operations look at them
+    at the first step, and their implementations run by themselves from then on.
+    """
     spec = decoder.spec
-    moment = Moment(cache.lengths + 1, cache.longest + 1)
+    assert tokens.shape == (cache.rows,), f"{tuple(tokens.shape)} tokens for {cache.rows} rows"
+    moment = Moment(cache.lengths + 1, cache.longest + 1, cache.shortest + 1)
     rotation = decoder.rotary.at(cache.lengths)
     values: Tensor | None
     if weights.doubled_values is not None:
@@ -178,17 +190,20 @@ def step(decoder: LimiteDecoder, weights: StepWeights, tokens: Tensor, cache: Ca
         stream = F.embedding(tokens, weights.table)
     else:
         stream = rms_norm(F.embedding(tokens, decoder.embed_tokens.weight))
+    chosen = Operations.chosen(stream, spec.head_width)
+    operations = chosen if chosen in weights.met else CHECKED
     history = {0: stream}
-    normal = rms_norm(stream)
+    normal = operations.rms_norm(stream, None, eps=EPSILON)
     for layer, block in enumerate(weights.blocks):
         inputs, base = normal, stream
         if layer in weights.mixes:
             mix = weights.mixes[layer]
             states = [history.get(state, stream) for state in mix.states]
             mixture, base = mix.run(stream, normal, states)
-            inputs = rms_norm(mixture)
-        stream = block.run(inputs, base, rotation, values, cache.layers[layer], moment)
-        normal = rms_norm(stream)
+            inputs = operations.rms_norm(mixture, None, eps=EPSILON)
+        stream = block.run(inputs, base, rotation, values, cache.layers[layer], moment, operations)
+        normal = operations.rms_norm(stream, None, eps=EPSILON)
         if layer + 1 in decoder.tapped:
             history[layer + 1] = stream
+    weights.met.add(chosen)
     return normal

@@ -70,7 +70,7 @@ def sorted_chunks(layout: Layout, before: tuple[int, ...], slots: int) -> Chunks
 def _single(layout: Layout, before: tuple[int, ...], numbers: list[int]) -> SingleTokens:
     rows = torch.tensor(numbers, device=layout.device)
     lengths = [before[row] + 1 for row in numbers]
-    moment = Moment(torch.tensor(lengths, device=layout.device), max(lengths))
+    moment = Moment(torch.tensor(lengths, device=layout.device), max(lengths), min(lengths))
     everyone = len(numbers) == layout.rows
     return SingleTokens(None if everyone else rows, layout.starts[rows], moment)
 

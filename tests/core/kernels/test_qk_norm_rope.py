@@ -7,7 +7,7 @@ import torch
 
 from limite.core.kernels import ops
 from limite.core.kernels.dispatch import KernelError
-from limite.core.kernels.rotation import Rotation, Style
+from limite.core.kernels.rotation import Rotation, RotationTable, Style
 from limite.plugins.conformance.kernels import run
 from limite.plugins.conformance.kernels.qk_norm_rope import LAWS
 
@@ -98,3 +98,26 @@ def test_a_wider_head_is_for_others() -> None:
     with ops.use("interpret"), pytest.raises(KernelError, match="at most 1024 channels"):
         ops.qk_norm_rope(wide, None)
     torch.testing.assert_close(ops.qk_norm_rope(wide, None), wide)
+
+
+@pytest.mark.parametrize("style", ["adjacent", "halves"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_table_gives_what_its_rows_give(style: Style, dtype: torch.dtype) -> None:
+    angle = torch.arange(40.0).view(10, 4) / 7
+    table = RotationTable(angle.cos(), angle.sin(), style)
+    positions = torch.tensor([3, 0, 9, 3, 5])
+    qk = torch.linspace(-1, 2, 5 * 3 * 12).view(5, 3, 12).to(dtype)
+    found = []
+    for turns in (
+        table.at(positions),
+        Rotation(angle.cos()[positions], angle.sin()[positions], style),
+    ):
+        inputs = qk.clone().requires_grad_()
+        turned = ops.qk_norm_rope(inputs, turns)
+        turned.backward(qk.flip(0))
+        found.append((turned, inputs.grad))
+    (turned, gradient), (expected, expected_gradient) = found
+    assert gradient is not None
+    assert expected_gradient is not None
+    assert torch.equal(turned, expected)
+    assert torch.equal(gradient, expected_gradient)

@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import attrs
 import torch
 from torch import Tensor
 
 from limite.core.kernels.moment import Moment
 from limite.core.kernels.slots import TILE, tiles
+
+
+@attrs.define(eq=False)
+class Stretch:
+    """One tile of a cache, at one step."""
+
+    start: int
+    stop: int
+    bias: Tensor  # [B * K, 1, slots], 0 where a row sees the slot, else -inf; [1, 1, 1]: all seen
+    blank: Tensor | None  # [B * K, 1, 1] rows that see nothing of it, if there are any
+
+
+@attrs.define(eq=False)
+class Sight:
+    """What the rows see of a cache at one step, the same in every layer of its kind."""
+
+    stretches: Sequence[Stretch]
+    bare: Tensor | None  # [B * K, 1, 1] rows that see nothing at all, if there are any
 
 
 def attention_decode(
@@ -38,96 +59,130 @@ def attention_decode(
                 need_lse=need_lse,
             )
     rows, heads, _, width = q.shape
-    kv_heads, slots = v_cache.shape[1], v_cache.shape[2]
-    wide = q.dtype if q.dtype.itemsize >= 4 else torch.float32
+    _, kv_heads, slots, _ = v_cache.shape
+    dtype = q.dtype
+    wide = dtype if dtype.itemsize >= 4 else torch.float32
     if not q.numel():
         endless = q.new_full((rows, heads, 1), -torch.inf, dtype=wide)
         return torch.zeros_like(q), endless if need_lse else None
-    count = rows * kv_heads
-    keys = k_cache.transpose(2, 3).flatten(0, 1)  # [B * K, D, S]
+    keys = k_cache.mT.flatten(0, 1)  # [B * K, D, S]
     values = v_cache.flatten(0, 1)  # [B * K, S, D]
-    grouped = q.reshape(count, heads // kv_heads, width)
-    bias, bare = _bias(moment, slots, kv_heads, window, wide)
-    pieces = [(keys, values, bias)]
-    if slots >= TILE:
-        pieces = [
-            (keys[..., a:b], values[:, a:b], bias[..., a:b])
-            for a, b in _live(moment, slots, window)
-        ]
-    if wide != q.dtype:
+    grouped = q.reshape(rows * kv_heads, heads // kv_heads, width)
+    if wide != dtype:
         grouped = grouped.to(wide)
-        pieces = [(k.to(wide), v.to(wide), hidden) for k, v, hidden in pieces]
-    scores = [_scores(grouped, k, hidden, scale, softcap) for k, _, hidden in pieces]
-    lse: Tensor | None = None
-    if slots < TILE and not need_lse:  # a ring, always this size
-        out = scores[0].softmax(-1).bmm(pieces[0][1])
-        if bare is not None:
-            out.masked_fill_(bare, 0.0)
-    else:
-        out, lse = _tiled(scores, [v for _, v, _ in pieces], bare, need_lse)
+    sight = _sight(moment, slots, kv_heads, window, wide)
+    several = len(sight.stretches) > 1
+    outs: list[Tensor] = []
+    sums: list[Tensor] = []
+    for stretch in sight.stretches:
+        k, v = keys, values
+        if stretch.stop - stretch.start < slots:
+            k, v = keys[..., stretch.start : stretch.stop], values[:, stretch.start : stretch.stop]
+        if wide != dtype:
+            k, v = k.to(wide), v.to(wide)
+        scores = _scores(grouped, k, stretch.bias, scale, softcap)  # [B * K, G, slots]
+        weights = scores.softmax(-1)
+        outs.append(_cleared(weights.bmm(v), stretch.blank, 0.0))
+        if several or need_lse:
+            # The largest weight is exp(largest score - log-sum-exp).
+            logsum = scores.amax(-1, keepdim=True).sub_(weights.amax(-1, keepdim=True).log_())
+            sums.append(_cleared(logsum, stretch.blank, -torch.inf))
+    out, lse = outs[0], sums[0] if sums else None
+    if several:
+        out, lse = _joined(outs, sums, sight.bare)
     out = out.view(rows, heads, 1, width)
-    if wide != q.dtype:
-        out = out.to(q.dtype)
-    return out, None if lse is None else lse.view(rows, heads, 1)
+    if wide != dtype:
+        out = out.to(dtype)
+    return out, lse.view(rows, heads, 1) if need_lse and lse is not None else None
 
 
 def _scores(
     grouped: Tensor, keys: Tensor, bias: Tensor, scale: float, softcap: float | None
 ) -> Tensor:
     if softcap is None:
-        return torch.baddbmm(bias, grouped, keys, alpha=scale)  # [B * K, G, slots]
+        return torch.baddbmm(bias, grouped, keys, alpha=scale)
     return grouped.bmm(keys).mul_(scale / softcap).tanh_().mul_(softcap).add_(bias)
 
 
-def _tiled(
-    scores: list[Tensor], values: list[Tensor], bare: Tensor | None, need_lse: bool
-) -> tuple[Tensor, Tensor | None]:
-    """Tile after tile; one in which a row has nothing adds exact zeros to the row's sums."""
-    peak = scores[0].amax(-1, keepdim=True)
-    for part in scores[1:]:
-        peak = torch.maximum(peak, part.amax(-1, keepdim=True))
+def _cleared(values: Tensor, where: Tensor | None, number: float) -> Tensor:
+    return values if where is None else values.masked_fill_(where, number)
+
+
+def _joined(
+    outs: Sequence[Tensor], sums: Sequence[Tensor], bare: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """The softmax over all stretches, from those over each and their log-sum-exps.
+
+    A stretch of which a row sees nothing takes part with a share of exactly 0: whether it is there
+    at all, for the sake of other rows, changes no bit.
+    """
+    peak = sums[0]
+    for each in sums[1:]:
+        peak = torch.maximum(peak, each)
     if bare is not None:  # -inf minus -inf is no number
         peak = peak.masked_fill(bare, 0.0)
-    weights = [part.sub_(peak).exp_() for part in scores]
-    total, out = weights[0].sum(-1, keepdim=True), weights[0].bmm(values[0])
-    for weight, value in zip(weights[1:], values[1:], strict=True):
-        total, out = total + weight.sum(-1, keepdim=True), out + weight.bmm(value)
-    lse = total.log().add_(peak) if need_lse else None
-    return out / (total if bare is None else total.masked_fill(bare, 1.0)), lse
+    shares = [(each - peak).exp_() for each in sums]
+    total = shares[0]
+    for share in shares[1:]:
+        total = total + share
+    lse = total.log().add_(peak)
+    if bare is not None:
+        total = total.masked_fill(bare, 1.0)
+    out = outs[0] * (shares[0] / total)
+    for each, share in zip(outs[1:], shares[1:], strict=True):
+        out.addcmul_(each, share / total)
+    return out, lse
+
+
+def _sight(
+    moment: Moment, slots: int, kv_heads: int, window: int | None, dtype: torch.dtype
+) -> Sight:
+    if window is not None and window >= slots:
+        window = None
+    name = (slots, kv_heads, window, dtype)
+    found: Sight | None = moment.memo.get(name)
+    if found is None:
+        found = moment.memo[name] = _looked(moment, slots, kv_heads, window, dtype)
+    return found
+
+
+def _looked(
+    moment: Moment, slots: int, kv_heads: int, window: int | None, dtype: torch.dtype
+) -> Sight:
+    lengths = moment.lengths
+    if kv_heads > 1:
+        lengths = lengths.repeat_interleave(kv_heads)
+    column = lengths[:, None]  # [B * K, 1]
+    last = None if window is None else (column - 1) % slots  # the slot of each row's last token
+    stretches = []
+    for start, stop in _live(moment, slots, window):
+        if window is None and moment.shortest >= stop:
+            nothing = torch.zeros((1, 1, 1), dtype=dtype, device=lengths.device)
+            stretches.append(Stretch(start, stop, nothing, None))
+            continue
+        place = torch.arange(start, stop, device=lengths.device)
+        if last is None:
+            dark = place >= column
+        else:
+            distance = last - place
+            distance += (distance < 0) * slots  # since the token in the slot
+            dark = distance >= column.clamp(max=window)
+        bias = torch.zeros(dark.shape, dtype=dtype, device=lengths.device)
+        bias.masked_fill_(dark, -torch.inf)
+        blank = None
+        if last is not None or moment.shortest <= start:
+            blank = dark.all(-1)[:, None, None]
+            blank = blank if bool(blank.any()) else None
+        stretches.append(Stretch(start, stop, bias[:, None], blank))
+    return Sight(stretches, (lengths < 1)[:, None, None] if moment.shortest < 1 else None)
 
 
 def _live(moment: Moment, slots: int, window: int | None) -> list[tuple[int, int]]:
     """The tiles in which any row sees something. Leaving out others changes no bit."""
+    if slots < TILE:  # a ring, always this size
+        return [(0, slots)]
     first = 0
     if window is not None and window < moment.longest <= slots:
-        if "shortest" not in moment.memo:
-            moment.memo["shortest"] = int(moment.lengths.min())
-        first = moment.memo["shortest"] - window
+        first = moment.shortest - window
     live = [each for each in tiles(slots) if each[0] < moment.longest and first < each[1]]
     return live or [(0, TILE)]
-
-
-def _bias(
-    moment: Moment, slots: int, kv_heads: int, window: int | None, dtype: torch.dtype
-) -> tuple[Tensor, Tensor | None]:
-    """What hides slots, ``[B * K, 1, S]``, 0 or -inf; and which rows see nothing, if any do."""
-    if window is not None and window >= slots:
-        window = None
-    memo = ("bias", slots, kv_heads, window, dtype)
-    if memo not in moment.memo:
-        lengths = moment.lengths
-        if kv_heads > 1:
-            lengths = lengths.repeat_interleave(kv_heads)
-        place = torch.arange(slots, device=lengths.device)
-        if window is None:
-            dark = place >= lengths[:, None]
-        else:
-            distance = ((lengths - 1) % slots)[:, None] - place
-            distance += (distance < 0) * slots  # since the token in the slot
-            dark = distance >= lengths.clamp(max=window)[:, None]
-        bias = torch.zeros(dark.shape, dtype=dtype, device=lengths.device)
-        bias.masked_fill_(dark, -torch.inf)
-        bare = (lengths < 1)[:, None, None]
-        moment.memo[memo] = bias[:, None], bare if bool(bare.any()) else None
-    found: tuple[Tensor, Tensor | None] = moment.memo[memo]
-    return found

@@ -30,22 +30,25 @@ def head_mix_forward(
     outputs: Tensor, values: Tensor, alpha: Tensor | None, gates: Tensor | None
 ) -> tuple[Tensor, Held]:
     """The mixed heads ``[..., H, D]``."""
-    shape, (kv_heads, width) = outputs.shape, values.shape[-2:]
-    wide = widened(outputs)
-    mixed = wide.reshape(*shape[:-2], kv_heads, -1, width)  # [..., K, G, D]
+    shape, dtype = outputs.shape, outputs.dtype
+    *lead, heads, width = shape
+    kv_heads = values.shape[-2]
+    group = heads // kv_heads
+    wide = outputs if dtype.itemsize >= 4 else outputs.float()
+    mixed = wide.reshape(*lead, kv_heads, group, width)  # [..., K, G, D]
     gate = strength = unit = length = along = None
     if alpha is not None:
-        strength = cast(alpha, wide.dtype).tanh().view(kv_heads, -1, 1)
-        whole = widened(values).unsqueeze(-2)
+        strength = cast(alpha, wide.dtype).tanh().view(kv_heads, group, 1)
+        whole = cast(values, wide.dtype).unsqueeze(-2)
         length = torch.linalg.vector_norm(whole, dim=-1, keepdim=True).clamp_(min=SHORTEST)
         unit = whole / length
         along = _dot(mixed, unit)
-        mixed = torch.addcmul(mixed, along * strength, unit, value=-1)
+        mixed = mixed.addcmul(along * strength, unit, value=-1)
     if gates is not None:
-        gate = cast(gates, wide.dtype).sigmoid().view(*mixed.shape[:-1], 1)
+        gate = cast(gates, wide.dtype).sigmoid().view(*lead, kv_heads, group, 1)
         gate.add_(gate)  # times 2, without making a tensor of the number
         mixed = mixed * gate if alpha is None else mixed.mul_(gate)
-    return cast(mixed.reshape(shape), outputs.dtype), Held(gate, strength, unit, length, along)
+    return cast(mixed.reshape(shape), dtype), Held(gate, strength, unit, length, along)
 
 
 def head_mix_backward(

@@ -10,7 +10,7 @@ from torch.autograd.function import once_differentiable
 
 from limite.core.kernels.cpu.rms_norm import inverse_rms, norm_backward
 from limite.core.kernels.reference.rms_norm import cast, widened
-from limite.core.kernels.rotation import Rotation
+from limite.core.kernels.rotation import Rotation, RotationTable
 
 
 def qk_norm_rope_forward(
@@ -76,13 +76,31 @@ def complex_turns(
     key = (heads, half, kind, back)
     turn: Tensor | None = rotation.memo.get(key)
     if turn is None:
-        pairs = rotation.pairs
-        cos = rotation.cos.reshape(-1, pairs).to(kind)  # [N, pairs]
-        sin = rotation.sin.reshape(-1, pairs).to(kind)
-        turn = torch.complex(cos, sin if back else -sin)
-        if pairs < half:
-            turn = torch.cat((turn, turn.new_ones(len(turn), half - pairs)), 1)
+        if rotation.origin is None:
+            turn = _complex(rotation.cos, rotation.sin, half, kind, back)
+        else:  # fewer steps than from the tokens' own cosines and sines
+            table, positions = rotation.origin
+            turn = _whole(table, half, kind, back).index_select(0, positions.reshape(-1))
         turn = rotation.memo[key] = turn.repeat(1, heads)
+    return turn
+
+
+def _whole(table: RotationTable, half: int, kind: torch.dtype, back: bool) -> Tensor:
+    """The turns of one head at every position of a table: ``[context, D/2]``."""
+    key = (half, kind, back)
+    turns: Tensor | None = table.memo.get(key)
+    if turns is None:
+        with torch.inference_mode(False):  # it outlives the caller's mode
+            turns = table.memo[key] = _complex(table.cos, table.sin, half, kind, back)
+    return turns
+
+
+def _complex(cos: Tensor, sin: Tensor, half: int, kind: torch.dtype, back: bool) -> Tensor:
+    pairs = cos.shape[-1]
+    cos, sin = (each.reshape(-1, pairs).to(kind) for each in (cos, sin))  # [N, pairs]
+    turn = torch.complex(cos, sin if back else -sin)
+    if pairs < half:
+        turn = torch.cat((turn, turn.new_ones(len(turn), half - pairs)), 1)
     return turn
 
 

@@ -18,7 +18,7 @@ def silu(values: Tensor) -> Tensor:
     Spelt out because the operator of that name, on a CPU, gives an element other last bits when it
     lies in the remainder of a vector: a row would then depend on how many rows there are.
     """
-    return values.neg().exp_().add_(1.0).reciprocal_().mul_(values)
+    return torch.div(values, values.neg().exp_().add_(1.0))
 
 
 def swiglu_forward(gate: Tensor, up: Tensor) -> tuple[Tensor, Tensor]:
