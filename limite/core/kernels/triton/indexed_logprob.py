@@ -227,10 +227,14 @@ def indexed_logprob(
 def specimens(
     dtype: str, width: int | None, tile_of: Callable[[str], Tile]
 ) -> Iterator[runtime.Specimen]:
-    """Every kernel as Limite's head launches it: capped, one id for each token, with entropy."""
+    """Every kernel as Limite's head launches it: capped, one id for each token, with entropy.
+
+    And without a cap, in Limite's own width, those that sum and differ with it.
+    """
     types = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
     dot = {"D": width or 1280, "DT": runtime.dot_dtype(types[dtype])}
-    settings = {"CAP": True, "ROUND": 0, "ENTROPY": True, "PICK": True}
+    settings = {"ROUND": 0, "ENTROPY": True, "PICK": True}
+    caps = (True, False) if width is None else (True,)
     inputs = {"hidden_ptr": f"*{dtype}", "weight_ptr": f"*{dtype}", "index_ptr": "*i64"}
     strides = dict.fromkeys(("stride_h", "stride_w"), "i32")
     scalars = dict.fromkeys(("scale", "shift", "height"), "fp32")
@@ -245,25 +249,26 @@ def specimens(
     loose = {"V": "i32", "first": "i32", "last": "i32", "stride_i": "i32", "K": "i32"}
     sizes = {"N": "i32"}
     found: list[tuple[str, Any, dict[str, str], dict[str, Any], bool]] = [
-        (
+        *((
             FORWARD,
             kernels._forward_kernel,
             inputs
             | floats("chosen", "totals", "sums", "tops")
             | strides | {"stride_i": "i32"} | sizes | {"V": "i32"} | scalars,
-            dot | settings | {"BOUNDED": True} | blocks(FORWARD, "SPAN", "BM", "BV", "BD"),
+            dot | settings | {"CAP": cap, "BOUNDED": cap}
+            | blocks(FORWARD, "SPAN", "BM", "BV", "BD"),
             True,
-        ),
-        (
+        ) for cap in caps),
+        *((
             CHANGE,
             kernels._change_kernel,
             inputs
             | floats("push", "pull", "slant", "lse") | {"change_ptr": f"*{dtype}"}
             | strides | {"stride_i": "i32", "stride_c": "i32"} | sizes
             | {"V": "i32", "first": "i32"} | scalars,
-            dot | settings | blocks(CHANGE, "BM", "BV", "BD"),
+            dot | settings | {"CAP": cap} | blocks(CHANGE, "BM", "BV", "BD"),
             True,
-        ),
+        ) for cap in caps),
         (
             PICKS,
             kernels._picks_kernel,

@@ -97,9 +97,8 @@ def _forward_kernel(
         if BOUNDED:
             logits -= height
         else:
-            # Columns beyond the last repeat it, and raise no maximum. NaN is none, but stays.
-            highest = tl.max(tl.where(logits == logits, logits, MASKED), 1)
-            higher = tl.maximum(top, highest)
+            # Columns beyond the last repeat it, and raise no maximum. NaN may be none, but stays.
+            higher = tl.maximum(top, tl.max(logits, 1))
             shrunk = tl.exp2((top - higher) * LOG2_E)
             total_z = (total_z + (top - higher) * total) * shrunk
             total *= shrunk

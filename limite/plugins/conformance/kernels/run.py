@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -145,6 +146,14 @@ def exact(
         for name, tensor in inputs.items()
     }
     return run(op, REFERENCE, wide, arguments, differentiate=differentiate, upstream=upstream)
+
+
+@contextmanager
+def nothing_but_nan() -> Iterator[None]:
+    """Within the block, NumPy, which interprets, does not warn of a maximum of NaN alone."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "All-NaN slice", RuntimeWarning)
+        yield
 
 
 @contextmanager

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 from limite.core.kernels.layout import Layout
-from limite.plugins.conformance.kernels.run import Backend, Outcome
+from limite.plugins.conformance.kernels.run import Backend, Outcome, nothing_but_nan
 from limite.plugins.conformance.kernels.streams import (
     Case,
     both,
@@ -132,8 +131,7 @@ def require_nan_shows(
     """
     altered = case.inputs[name].clone()
     altered[:, :, token, 3] = torch.nan
-    with warnings.catch_warnings():  # NumPy interprets, and warns of a maximum of NaN alone
-        warnings.filterwarnings("ignore", "All-NaN slice", RuntimeWarning)
+    with nothing_but_nan():
         found = outcome(backend, case.changed(**{name: altered}), gradients=False)
     place = torch.arange(case.first, case.keys)
     if name == "q":
