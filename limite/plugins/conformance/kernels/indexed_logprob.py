@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from limite.plugins.conformance.kernels import measure, run
 from limite.plugins.conformance.kernels.indexed_logprob_cases import (
-    BOUNDARIES,
     CAPPED,
     INPUTS,
     LIMITE,
     OP,
     PLAIN,
     Case,
+    at_boundaries,
     call,
     cases,
     fewer,
@@ -33,10 +33,7 @@ from limite.plugins.conformance.kernels.values import fill
 def equals_the_reference(backend: Backend) -> None:
     """Log-probabilities, entropy, log-sum-exp and both gradients are those of the formula."""
 
-    @example(BOUNDARIES[0])
-    @example(BOUNDARIES[1])
-    @example(BOUNDARIES[2])
-    @example(BOUNDARIES[3])
+    @at_boundaries
     @given(cases())
     @run.examples(backend, fewer(backend, 36))
     def law(case: Case) -> None:

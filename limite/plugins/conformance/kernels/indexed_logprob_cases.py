@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
 import attrs
 import torch
+from hypothesis import example
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -16,7 +17,7 @@ from limite.core.kernels.tiles import Tile
 from limite.plugins.conformance.kernels import measure, run
 from limite.plugins.conformance.kernels.measure import Tolerance
 from limite.plugins.conformance.kernels.run import Backend, Outcome
-from limite.plugins.conformance.kernels.values import fill
+from limite.plugins.conformance.kernels.values import MATRIX_LAYOUTS, fill
 
 OP = "indexed_logprob"
 INPUTS = ("hidden", "weight")
@@ -48,6 +49,7 @@ class Case:
     offset: float = 0.0
     peak: float = 8.0  # of the logits before offset and cap, about
     regimes: tuple[str, str] = ("normal", "normal")
+    layouts: tuple[str, str] = ("contiguous", "contiguous")  # of hidden states and weight
     block: int = 8
     span: int = 16  # ids of a program, or slice, where there are such
     seed: int = 0
@@ -59,6 +61,10 @@ class Case:
     def inputs(self, dtype: torch.dtype) -> dict[str, Tensor]:
         hidden = fill((self.rows, self.width), self.regimes[0], self.seed, torch.float64)
         weight = fill((self.vocabulary, self.width), self.regimes[1], self.seed + 1, torch.float64)
+        if self.layouts[0] == "repeated":
+            hidden = hidden[:1].expand_as(hidden).clone()
+        if self.layouts[1] == "repeated":
+            weight = weight[:1].expand_as(weight).clone()
         largest = (hidden @ weight.t()).abs().max().item() if hidden.numel() else 0.0
         scale = (self.peak / largest) ** 0.5 if largest else 1.0
         hidden, weight = hidden * scale, weight * scale
@@ -107,6 +113,7 @@ def cases(draw: st.DrawFn, /, **fixed: Any) -> Case:
         "offset": draw(st.sampled_from((0.0, 0.0, -200.0, 200.0))),
         "peak": draw(st.sampled_from((0.01, 8.0, 30.0))),
         "regimes": (draw(st.sampled_from(REGIMES)), draw(st.sampled_from(REGIMES))),
+        "layouts": (draw(st.sampled_from(MATRIX_LAYOUTS)), draw(st.sampled_from(MATRIX_LAYOUTS))),
         "block": block,
         "span": block * draw(st.sampled_from((1, 2))),
         "seed": draw(st.integers(0, 2**31)),
@@ -121,7 +128,18 @@ BOUNDARIES = (
     Case(rows=7, vocabulary=9, each=5, offset=-200.0),
     Case(rows=8, vocabulary=25, each=5, cap=LIMITE, temperature=0.7),
     Case(rows=9, vocabulary=33, cap=LIMITE, flows=("logp",), entropy=False),
+    Case(rows=9, vocabulary=17, width=17, layouts=("columns", "sliced")),
+    Case(rows=9, vocabulary=17, width=17, cap=LIMITE, each=2, layouts=("sliced", "columns")),
+    Case(rows=8, vocabulary=17, layouts=("repeated", "columns")),
+    Case(rows=8, vocabulary=17, cap=LIMITE, layouts=("columns", "repeated")),
 )
+
+
+def at_boundaries(law: Callable[..., None]) -> Callable[..., None]:
+    """Tries a law of ``given`` on each of them first."""
+    for case in BOUNDARIES:
+        law = example(case)(law)
+    return law
 
 
 def in_tiles(backend: Backend, case: Case) -> AbstractContextManager[None]:
@@ -162,6 +180,7 @@ def call(
             case.arguments | arguments,
             differentiate=differentiate,
             upstream=upstream,
+            layout=dict(zip(INPUTS, case.layouts, strict=True)),
         )
 
 
@@ -208,8 +227,10 @@ def require_near_gradient(
     other = inputs["weight" if name == "hidden" else "hidden"]
     slope = 1.0 if case.cap is None else case.cap[0] / case.cap[2]
     size = measure.size_of(other) * slope / case.temperature
-    # What flows into the entropy meets p (log p + H), which may cancel: the error of log p stays.
-    absolute = given.absolute + (grown if "entropy" in case.flows else 0.0)
+    # What flows into the entropy meets p (log p + H), and what flows into a log-probability the
+    # sum of all p less 1. Both may cancel: the error of log p stays.
+    cancels = "entropy" in case.flows or ("logp" in case.flows and case.offset)
+    absolute = given.absolute + (grown if cancels else 0.0)
     tolerance = Tolerance(given.relative + grown, absolute)
     measure.require_close(f"d{name}", found, expected, tolerance, size=size)
 

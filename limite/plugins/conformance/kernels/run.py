@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, reject, settings
 from torch import Tensor
 
 from limite.core.kernels import dispatch, ops
-from limite.plugins.conformance.kernels.values import Fences, arrange
+from limite.plugins.conformance.kernels.values import Fences, arrange, arrange_matrix
 
 
 @attrs.frozen
@@ -92,19 +92,24 @@ def run(
     *,
     differentiate: Sequence[str] = (),
     upstream: Sequence[Tensor | None] = (),
-    layout: str = "contiguous",
+    layout: str | Mapping[str, str] = "contiguous",
 ) -> Outcome:
     """``ops.<op>(**inputs, **arguments)``, and the gradients of ``differentiate``.
 
     ``upstream`` are the gradients of the outputs, None where nothing flows back. Inputs lie
-    between fences of NaN in the given layout, and must come out unchanged.
+    between fences of NaN in the given layout (one for all, or of matrices by name), and must come
+    out unchanged.
     """
-    placed = {
-        name: arrange(tensor.to(backend.device), layout)
-        if tensor.dtype.is_floating_point
-        else tensor.to(backend.device)
-        for name, tensor in inputs.items()
-    }
+
+    def place(name: str, tensor: Tensor) -> Tensor:
+        tensor = tensor.to(backend.device)
+        if not tensor.dtype.is_floating_point:
+            return tensor
+        if isinstance(layout, str):
+            return arrange(tensor, layout)
+        return arrange_matrix(tensor, layout.get(name, "contiguous"))
+
+    placed = {name: place(name, tensor) for name, tensor in inputs.items()}
     leaves = {
         name: tensor.detach().requires_grad_(name in differentiate)
         for name, tensor in placed.items()

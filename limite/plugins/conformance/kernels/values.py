@@ -10,6 +10,7 @@ from torch import Tensor
 
 REGIMES = ("normal", "constant", "one-hot", "zeros", "ties", "tiny", "huge")
 LAYOUTS = ("contiguous", "transposed", "sliced", "broadcast")
+MATRIX_LAYOUTS = ("contiguous", "columns", "sliced", "repeated")
 
 
 def fill(shape: Sequence[int], regime: str, seed: int, dtype: torch.dtype) -> Tensor:
@@ -68,6 +69,21 @@ def arrange(values: Tensor, layout: str) -> Tensor:
 def broadcast(values: Tensor, layout: str) -> Tensor:
     """``values`` as ``arrange`` leaves them: with all batch rows equal where so laid out."""
     return values[:1].expand_as(values).clone() if layout == "broadcast" else values
+
+
+def arrange_matrix(values: Tensor, layout: str) -> Tensor:
+    """The same matrix column by column, as a part of a wider one, or as one row read repeatedly.
+
+    The last where all rows are equal; others stay as they are.
+    """
+    if layout == "columns":
+        return fenced(values.t().contiguous()).t()
+    if layout == "sliced":
+        wide = fenced(torch.cat((values, torch.full_like(values, torch.nan)), 1))
+        return wide[:, : values.shape[1]]
+    if layout == "repeated" and len(values) and torch.equal(values, values[:1].expand_as(values)):
+        return fenced(values[:1]).expand_as(values)
+    return fenced(values)
 
 
 FENCE = 64  # elements

@@ -51,6 +51,21 @@ FAULTS = [
         OP,
         "probabilities_sum_to_one",
     ),
+    # Rows taken to follow one another.
+    (
+        TRITON,
+        "hidden.stride(0), weight.stride(0), index.stride(0), rows, vocabulary,",
+        "hidden.stride(0), width, index.stride(0), rows, vocabulary,",
+        OP,
+        REFERENCE,
+    ),
+    (
+        TRITON,
+        "hidden.stride(0), weight.stride(0), index.stride(0), span, rows, last, first,",
+        "hidden.stride(0), width, index.stride(0), span, rows, last, first,",
+        OP,
+        REFERENCE,
+    ),
     # The slope of the cap.
     (KERNELS, "change *= made * (1.0 - made)", "change *= made", OP, REFERENCE),
     # The shift of the cap.
