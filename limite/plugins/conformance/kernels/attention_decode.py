@@ -107,15 +107,27 @@ def a_ring_is_a_window(backend: Backend) -> None:
 
 
 def splits_do_not_matter(backend: Backend) -> None:
-    """However keys are split, the result is the same to rounding."""
-    whole, parts = (16, 64, 2), ((16, 16, 2), (16, 32, 4), (16, 16, 8))
+    """However keys are split, the result is the same to rounding.
 
-    @given(cases(backend, regimes=MILD, slots=33), st.sampled_from(parts))
-    @example(build(slots=49, lengths=(49, 17, 100, 16), group=2), (16, 16, 2))
-    @examples(backend, 4 if backend.tiled else 1)
-    def same(case: Case, blocks: tuple[int, int, int]) -> None:
+    Of all, a full ring is turned, so that pieces of slots hold other keys; of kernels of tiles,
+    the tiles are others too.
+    """
+    whole, parts = (16, 64, 2), ((16, 16, 2), (16, 32, 4), (16, 16, 8))
+    slots = 33 if backend.tiled and not backend.compiled else 150
+    full = (slots, slots + 1, 2 * slots + 3)
+    rings = cases(backend, regimes=MILD, slots=slots, lengths=full)
+
+    @given(rings, st.sampled_from(parts), st.integers(1, slots - 1))
+    @example(build(slots=49, lengths=(49, 100), group=2), (16, 16, 2), 24)
+    @example(build(slots=130, lengths=(130, 261), window=66, kv_heads=2), (16, 32, 4), 64)
+    @examples(backend, 4)
+    def same(case: Case, blocks: tuple[int, int, int], turn: int) -> None:
         one = outcome(backend, attrs.evolve(case, blocks=whole))
-        require_outcome(case, outcome(backend, attrs.evolve(case, blocks=blocks)), one)
+        turned = {name: case.inputs[name].roll(turn, 2) for name in ("k_cache", "v_cache")}
+        turned["lengths"] = case.inputs["lengths"] + turn
+        require_outcome(case, outcome(backend, changed(case, **turned)), one)
+        if backend.tiled:
+            require_outcome(case, outcome(backend, attrs.evolve(case, blocks=blocks)), one)
 
     same()
 

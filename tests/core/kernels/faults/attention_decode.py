@@ -119,6 +119,13 @@ FAULTS: list[tuple[str, str, str, str, str]] = [
     (CPU, "out.addcmul_(each, share / total)", "out.addcmul_(each, share)", OP, REFERENCE),
     (
         CPU,
+        "out = outs[0] * (shares[0] / total)",
+        "out = outs[0] * shares[0]",
+        OP,
+        "splits_do_not_matter",
+    ),
+    (
+        CPU,
         "lengths = lengths.repeat_interleave(kv_heads)",
         "lengths = lengths.repeat(kv_heads)",
         OP,
