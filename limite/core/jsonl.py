@@ -107,12 +107,27 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"bare {name} is not JSON")
 
 
-def loads(text: str | bytes) -> Any:
-    """The value of one JSON text in UTF-8; ``ValueError`` if it is not that."""
+def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise ValueError(f"the key {key[:80]!r} is there twice")
+            seen.add(key)
+    return found
+
+
+def loads(text: str | bytes, *, unique: bool = False) -> Any:
+    """The value of one JSON text in UTF-8; ``ValueError`` if it is not that.
+
+    ``unique`` refuses an object that has a key twice, of which JSON's readers take any.
+    """
     if isinstance(text, bytes):
         text = text.decode()
+    twins = _no_twins if unique else None
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=twins)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
 
@@ -149,7 +164,7 @@ def sync_file(path: Path) -> None:
         os.close(file)
 
 
-def write_atomic(path: str | Path, data: bytes | str | Iterable[bytes]) -> None:
+def write_atomic(path: str | Path, data: bytes | str | Iterable[bytes | memoryview]) -> None:
     """Writes a whole file aside and renames it: readers see the old content or all of the new."""
     path = Path(path)
     if isinstance(data, (bytes, str)):

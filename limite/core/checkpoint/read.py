@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-import safetensors
-import safetensors.torch
 from torch import Tensor
 
 from limite.core.checkpoint.manifest import (
@@ -21,6 +19,7 @@ from limite.core.checkpoint.manifest import (
     step_of,
 )
 from limite.core.checkpoint.state import decode
+from limite.core.checkpoint.tensors import parse_tensors
 from limite.core.checkpoint.write import clean_leftovers
 from limite.core.errors import LimiteError, did_you_mean
 from limite.core.jsonl import loads, storage_error
@@ -108,7 +107,7 @@ def _verified(place: Path, record: FileRecord) -> bytes:
 
 def _tensors(place: Path, data: bytes, record: FileRecord) -> dict[str, Tensor]:
     try:
-        tensors: dict[str, Tensor] = safetensors.torch.load(data)
+        tensors = parse_tensors(data, place.name)
         return tensors | {alias: tensors[name] for alias, name in record.aliases.items()}
-    except (safetensors.SafetensorError, KeyError, ValueError) as error:
+    except (LimiteError, KeyError) as error:
         raise LimiteError(f"{place}: not a readable safetensors file: {error}") from error

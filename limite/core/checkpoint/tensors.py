@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 
 import torch
 from torch import Tensor
 
+from limite.core.checkpoint.tensor_header import (
+    LENGTH_BYTES,
+    NAMES,
+    header_bytes,
+    header_length,
+    parse_header,
+)
 from limite.core.errors import LimiteError
 
-_DTYPES = {
-    torch.bool: "BOOL",
-    torch.uint8: "U8",
-    torch.int8: "I8",
-    torch.uint16: "U16",
-    torch.int16: "I16",
-    torch.uint32: "U32",
-    torch.int32: "I32",
-    torch.uint64: "U64",
-    torch.int64: "I64",
-    torch.float16: "F16",
-    torch.bfloat16: "BF16",
-    torch.float32: "F32",
-    torch.float64: "F64",
-    torch.float8_e4m3fn: "F8_E4M3",
-    torch.float8_e5m2: "F8_E5M2",
-}
+FORMAT = {"format": "pt"}
+"""The metadata without which other readers refuse a file."""
 
 
 def tensor_pieces(
@@ -34,19 +25,14 @@ def tensor_pieces(
 ) -> tuple[Iterator[bytes | memoryview], dict[str, str]]:
     """The pieces of a safetensors file, and the aliases: names whose tensor another name holds.
 
-    Tied weights are one tensor under two names and are stored once. Larger items come first, so
-    every tensor is aligned.
+    Tied weights are one tensor under two names and are stored once.
     """
     stored: dict[str, Tensor] = {}
     aliases: dict[str, str] = {}
     owners: dict[tuple[object, ...], str] = {}
     for name in sorted(tensors):
         tensor = tensors[name].detach()
-        if tensor.dtype not in _DTYPES or tensor.layout is not torch.strided:
-            raise LimiteError(
-                f"{where}: the tensor {name!r} is {tensor.dtype}, {tensor.layout}; "
-                "it cannot be stored"
-            )
+        check_storable(name, tensor, where)
         # The data pointer of an empty tensor says nothing.
         memory = (tensor.device, tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype)
         owner = owners.setdefault(memory, name) if tensor.numel() else name
@@ -54,25 +40,43 @@ def tensor_pieces(
             stored[name] = tensor
         else:
             aliases[name] = owner
-    names = sorted(stored, key=lambda name: (-stored[name].element_size(), name))
-    header: dict[str, object] = {"__metadata__": {"format": "pt"}}
-    offset = 0
-    for name in names:
-        tensor = stored[name]
-        end = offset + tensor.numel() * tensor.element_size()
-        header[name] = {
-            "dtype": _DTYPES[tensor.dtype],
-            "shape": list(tensor.shape),
-            "data_offsets": [offset, end],
-        }
-        offset = end
-    return _pieces(header, [stored[name] for name in names]), aliases
+    order = file_order({name: tensor.dtype for name, tensor in stored.items()})
+    return _pieces({name: stored[name] for name in order}), aliases
 
 
-def _pieces(header: Mapping[str, object], tensors: list[Tensor]) -> Iterator[bytes | memoryview]:
-    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
-    text += b" " * (-len(text) % 8)
-    yield len(text).to_bytes(8, "little") + text
-    for tensor in tensors:
-        host = tensor.cpu().resolve_neg().contiguous().reshape(-1)
-        yield host.view(torch.uint8).numpy().data
+def file_order(dtypes: Mapping[str, torch.dtype]) -> list[str]:
+    """Names in the order of their bytes: larger items first, so that every tensor is aligned."""
+    return sorted(dtypes, key=lambda name: (-dtypes[name].itemsize, name))
+
+
+def check_storable(name: str, tensor: Tensor, where: str) -> None:
+    """Refuses a tensor that a safetensors file cannot hold."""
+    if tensor.dtype not in NAMES or tensor.layout is not torch.strided or tensor.is_meta:
+        what = "without values (meta)" if tensor.is_meta else f"{tensor.dtype}, {tensor.layout}"
+        raise LimiteError(f"{where}: the tensor {name!r} is {what}; it cannot be stored")
+
+
+def tensor_bytes(tensor: Tensor) -> memoryview:
+    """The values of a tensor as a file has them, row by row. Copied only if they lie otherwise."""
+    host = tensor.detach().cpu().resolve_neg().contiguous().reshape(-1)
+    content: memoryview = host.view(torch.uint8).numpy().data
+    return content
+
+
+def parse_tensors(data: bytes, where: str) -> dict[str, Tensor]:
+    """The tensors of a whole safetensors file in memory, each in memory of its own."""
+    length = header_length(data[:LENGTH_BYTES], len(data), where)
+    start = LENGTH_BYTES + length
+    header = parse_header(data[LENGTH_BYTES:start], len(data) - start, where)
+    view = memoryview(data)[start:]
+    tensors = {}
+    for name, entry in header.entries.items():
+        tensors[name] = torch.empty(entry.shape, dtype=entry.dtype)
+        tensor_bytes(tensors[name])[:] = view[entry.begin : entry.end]
+    return tensors
+
+
+def _pieces(tensors: Mapping[str, Tensor]) -> Iterator[bytes | memoryview]:
+    yield header_bytes({name: (t.dtype, t.shape) for name, t in tensors.items()}, FORMAT)
+    for tensor in tensors.values():
+        yield tensor_bytes(tensor)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from limite.core.checkpoint.read import read_checkpoint
-from limite.core.checkpoint.tensors import _DTYPES, tensor_pieces
+from limite.core.checkpoint.tensor_header import NAMES as DTYPES
+from limite.core.checkpoint.tensors import tensor_pieces
 from limite.core.checkpoint.write import write_checkpoint
 from limite.core.errors import LimiteError
 
@@ -24,7 +25,7 @@ NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8).filter(
 @st.composite
 def tensors(draw: st.DrawFn) -> Tensor:
     """Any bits at all, NaNs of every kind among them, in any dtype, shape and stride."""
-    dtype = draw(st.sampled_from(list(_DTYPES)))
+    dtype = draw(st.sampled_from(list(DTYPES)))
     shape = draw(st.lists(st.integers(0, 3), max_size=3))
     count = int(torch.Size(shape).numel())
     size = count * dtype.itemsize

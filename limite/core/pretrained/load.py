@@ -1,0 +1,106 @@
+"""A checkpoint's tensors as a decoder's parameters, one for one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import torch
+from torch import nn
+
+from limite.core.checkpoint.tensor_header import refuse_all, shown
+from limite.core.errors import Mistake, did_you_mean
+from limite.core.pretrained.tensor_directory import TensorDirectory
+from limite.core.pretrained.tensor_read import converts
+
+Dtypes = Literal["keep", "round"]
+
+_HINTS = 20
+
+
+def load_parameters(
+    decoder: nn.Module,
+    tensors: TensorDirectory,
+    names: Mapping[str, str],
+    *,
+    tied: Mapping[str, str] | None = None,
+    dtypes: Dtypes = "round",
+) -> None:
+    """Reads the tensors of a checkpoint straight into the parameters of ``decoder``.
+
+    ``names`` is parameter to tensor, for every parameter. Nothing is read before names, shapes
+    and dtypes match one for one; all that does not is told at once. ``tied`` is tensor to tensor:
+    the first may be in the checkpoint beside the second, bit for bit the same, or in its place.
+
+    With ``round`` floats are rounded to each parameter's dtype; with ``keep`` a parameter takes
+    the dtype its tensor has. On the meta device shapes and dtypes are settled and nothing is read.
+    """
+    parameters = dict(decoder.named_parameters())
+    assert parameters.keys() == names.keys(), "names must cover the parameters"
+    assert len(set(names.values())) == len(names), "two parameters cannot share one tensor"
+    tied = tied or {}
+    sources = _sources(tensors, names, tied)
+    refuse_all(_mismatches(parameters, tensors, names, sources, tied))
+    refuse_all(_untied(tensors, tied))
+    for name, parameter in parameters.items():
+        source = sources[names[name]]
+        dtype = tensors.entry(source).dtype
+        if dtypes == "keep" and parameter.dtype != dtype:
+            parameter.data = torch.empty_like(parameter, dtype=dtype)
+        tensors.read_into(source, parameter)
+
+
+def _sources(
+    tensors: TensorDirectory, names: Mapping[str, str], tied: Mapping[str, str]
+) -> dict[str, str]:
+    """Where each tensor asked for is: under its own name, or under that of one tied to it."""
+    sources = {name: name for name in names.values()}
+    for copy, original in tied.items():
+        if original not in tensors.home and copy in tensors.home:
+            sources[original] = copy
+    return sources
+
+
+def _mismatches(
+    parameters: Mapping[str, nn.Parameter],
+    tensors: TensorDirectory,
+    names: Mapping[str, str],
+    sources: Mapping[str, str],
+    tied: Mapping[str, str],
+) -> list[Mistake]:
+    missing = {name for name, source in sources.items() if source not in tensors.home}
+    spare = tensors.home.keys() - sources.keys() - tied.keys()
+    wrong: list[Mistake] = []
+    for name in sorted(spare):
+        near = did_you_mean(name, missing) if len(wrong) < _HINTS else ""
+        why = f"this model has no such tensor{near}"
+        wrong.append(Mistake(why, path=shown(name), file=str(tensors.home[name].path)))
+    for name in sorted(missing):
+        near = did_you_mean(name, spare) if len(wrong) < _HINTS else ""
+        wrong.append(Mistake(f"missing{near}", path=shown(name), file=str(tensors.path)))
+    for name, parameter in parameters.items():
+        source = sources[names[name]]
+        if source in missing:
+            continue
+        entry, file = tensors.entry(source), str(tensors.home[source].path)
+        shape = tuple(parameter.shape)
+        if entry.shape != shape:
+            why = f"expected shape {list(shape)}, got {list(entry.shape)}"
+            wrong.append(Mistake(why, path=shown(source), file=file))
+        if not converts(entry.dtype, parameter.dtype):
+            why = f"expected {parameter.dtype}, got {entry.dtype}"
+            wrong.append(Mistake(why, path=shown(source), file=file))
+    return wrong
+
+
+def _untied(tensors: TensorDirectory, tied: Mapping[str, str]) -> list[Mistake]:
+    """Copies that are not what they are a copy of."""
+    return [
+        Mistake(
+            f"differs from {original}, which it is tied to",
+            path=shown(copy),
+            file=str(tensors.home[copy].path),
+        )
+        for copy, original in tied.items()
+        if copy in tensors.home and original in tensors.home and not tensors.equal(copy, original)
+    ]
