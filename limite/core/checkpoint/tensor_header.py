@@ -166,7 +166,9 @@ def _entry(fields: object) -> TensorEntry:
         raise ValueError(f"expected the fields {', '.join(FIELDS)}, got {got}")
     name, sizes, offsets = (fields[field] for field in FIELDS)
     if not isinstance(name, str) or name not in DTYPES:
-        near = did_you_mean(name.upper(), DTYPES) if isinstance(name, str) and len(name) < 20 else ""
+        near = (
+            did_you_mean(name.upper(), DTYPES) if isinstance(name, str) and len(name) < 20 else ""
+        )
         raise ValueError(f"expected a dtype of {', '.join(DTYPES)}, got {brief(name)}{near}")
     dtype = DTYPES[name]
     if not isinstance(sizes, list) or not all(map(_is_size, sizes)):
