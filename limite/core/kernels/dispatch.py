@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from limite.core.errors import LimiteError, did_you_mean, sentence
+from limite.core.kernels.signatures import misfit, misfit_of_refuses
 from limite.core.kernels.wishes import VARIABLE as VARIABLE
 from limite.core.kernels.wishes import encoded, environment, forced, thread
 
@@ -145,6 +146,9 @@ def use(names: str) -> Iterator[None]:
 
     In this thread, or asynchronous task, alone. Blocks nest; the innermost counts, all of it.
     """
+    given: Any = names
+    if not isinstance(given, str):
+        raise KernelError(f"use: names: expected text as 'reference,attention=cpu', got {given!r}")
     _wish(names, _by_use(names))
     token = forced.set(names)
     thread.names = names
@@ -185,10 +189,13 @@ def choose(case: Case, asked: str | None = None) -> Choice:
     name = wish.single.get(case.op, wish.everywhere)
     if name is not None:
         found = _implementation(case.op, name, wish.source)
-        refusal = found.refuses(case)
-        if refusal is not None:
-            raise CannotRun(wish.source, name, case, refusal)
-        return Choice(name, wish.source, found.load())
+        refusal = misfit_of_refuses(found.refuses) or found.refuses(case)
+        if refusal is None:
+            function = found.load()
+            refusal = misfit(case.op, function)
+            if refusal is None:
+                return Choice(name, wish.source, function)
+        raise CannotRun(wish.source, name, case, refusal)
     if case.device == "cuda":
         refusal = _built_in(case.op, "triton").refuses(case)
         if refusal is None:
@@ -354,6 +361,9 @@ def _built_in(op: str, name: str) -> Implementation:
 
     def load() -> Callable[..., Any]:
         function: Callable[..., Any] = getattr(importlib.import_module(path), op)
+        if name == "triton":
+            runtime = importlib.import_module("limite.core.kernels.triton.runtime")
+            function = runtime.on_its_device(function)
         return function
 
     return Implementation(op, name, load, refuses)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from operator import index
 from typing import Any
 
 import attrs
@@ -43,12 +44,17 @@ class Layout:
     def from_lengths(
         cls, lengths: Sequence[int] | Tensor, device: torch.device | str = "cpu"
     ) -> Layout:
-        numbers = lengths.tolist() if isinstance(lengths, Tensor) else lengths
+        given = lengths.tolist() if isinstance(lengths, Tensor) else lengths
+        try:
+            numbers = [index(each) for each in given]
+        except TypeError:  # something else than whole numbers, or than a row of them
+            numbers = []
         if not numbers or min(numbers) < 0:
-            raise ValueError(f"a layout needs at least one row and no negative length: {numbers}")
+            expected = "at least one whole number, and none below 0"
+            raise ValueError(f"Layout.from_lengths: lengths: expected {expected}, got {given}")
         # The device as tensors name it: "cuda" is "cuda:0" there, and would not be equal to it.
         found = torch.empty(0, device=device).device
-        return cls(tuple(int(number) for number in numbers), found)
+        return cls(tuple(numbers), found)
 
     @property
     def rows(self) -> int:

@@ -43,7 +43,7 @@ def rms_norm(x: Tensor, weight: Tensor | None = None, *, eps: float = EPSILON) -
 
     ``x [..., D]``, ``weight [D]``. Computed in float32 (float64 for float64), rounded once.
     """
-    checks.rms_norm(x, weight)
+    checks.rms_norm(x, weight, eps)
     result: Tensor = select("rms_norm", x, x.shape[-1])(x, weight, eps=eps)
     return result
 
@@ -62,7 +62,7 @@ def add_rms_norm(
     ``a`` and ``b [..., D]``; ``keep`` and ``add`` are scalars (learned, perhaps), 1 where None.
     The norm is that of the sum as it was rounded to the dtype of ``a``.
     """
-    checks.add_rms_norm(a, b, keep, add, weight)
+    checks.add_rms_norm(a, b, keep, add, weight, eps)
     result: tuple[Tensor, Tensor] = select("add_rms_norm", a, a.shape[-1])(
         a, b, keep=keep, add=add, weight=weight, eps=eps
     )
@@ -76,7 +76,7 @@ def qk_norm_rope(qk: Tensor, rotation: Rotation | None, *, eps: float = EPSILON)
     projection leaves them (or either alone: the two are treated alike); ``rotation`` has the same
     leading axes; None turns nothing. In float32, as ``rms_norm``.
     """
-    checks.qk_norm_rope(qk, rotation)
+    checks.qk_norm_rope(qk, rotation, eps)
     result: Tensor = select("qk_norm_rope", qk, qk.shape[-1])(qk, rotation, eps=eps)
     return result
 
@@ -104,9 +104,9 @@ def head_mix(outputs: Tensor, values: Tensor, alpha: Tensor | None, gates: Tenso
     ``outputs [..., H, D]``, ``values [..., K, D]``, ``alpha [H]``, ``gates [..., H]``; without
     ``alpha`` or ``gates`` that half is left out. A value shorter than 1e-4 is divided by that.
     """
+    checks.head_mix(outputs, values, alpha, gates)
     if alpha is None and gates is None:
         return outputs
-    checks.head_mix(outputs, values, alpha, gates)
     result: Tensor = select("head_mix", outputs, outputs.shape[-1])(outputs, values, alpha, gates)
     return result
 
@@ -131,7 +131,7 @@ def attention(
     ``softcap c``: scores become ``c tanh(s / c)``. The log-sum-exp is float32 (float64 for
     float64) natural logarithms, differentiable like the output, and None where not needed.
     """
-    attention_checks.attention(q, k, v, window, segments, softcap)
+    attention_checks.attention(q, k, v, scale, window, segments, softcap, need_lse)
     result: tuple[Tensor, Tensor | None] = select("attention", q, q.shape[-1])(
         q, k, v, scale=scale, window=window, segments=segments, softcap=softcap, need_lse=need_lse
     )
@@ -157,7 +157,9 @@ def attention_decode(
     gives 0, and -inf. What a row gets does not depend, by a bit, on the rows beside it (on
     a CPU from 8 rows on). Slots that were never written must hold finite numbers, as zeros.
     """
-    attention_checks.attention_decode(q, k_cache, v_cache, lengths, window, softcap)
+    attention_checks.attention_decode(
+        q, k_cache, v_cache, lengths, scale, window, softcap, need_lse
+    )
     moment = lengths if isinstance(lengths, Moment) else Moment.of(lengths)
     result: tuple[Tensor, Tensor | None] = select("attention_decode", q, q.shape[-1])(
         q, k_cache, v_cache, moment, scale=scale, window=window, softcap=softcap, need_lse=need_lse
@@ -187,7 +189,9 @@ def simplicial_attention(
     the inputs makes this form depend on relative positions; ``determinant`` (scores are sums of
     3x3 determinants over triples of channels) is the one that is unchanged when all three turn.
     """
-    attention_checks.simplicial_attention(q, k1, k2, v1, v2, window1, window2, segments, form)
+    attention_checks.simplicial_attention(
+        q, k1, k2, v1, v2, scale, window1, window2, segments, form, need_lse
+    )
     option = None if form == "trilinear" else form
     result: tuple[Tensor, Tensor | None] = select("simplicial_attention", q, q.shape[-1], option)(
         q,
@@ -224,7 +228,7 @@ def simplicial_attention_decode(
     ``attention_decode``, of ``window1`` and ``window2`` slots where memory is to stay constant.
     """
     attention_checks.simplicial_attention_decode(
-        q, k1_cache, k2_cache, v1_cache, v2_cache, lengths, window1, window2
+        q, k1_cache, k2_cache, v1_cache, v2_cache, lengths, scale, window1, window2, need_lse
     )
     moment = lengths if isinstance(lengths, Moment) else Moment.of(lengths)
     result: tuple[Tensor, Tensor | None] = select("simplicial_attention_decode", q, q.shape[-1])(
@@ -244,6 +248,7 @@ def simplicial_attention_decode(
 
 def soft_cap(logits: Tensor, cap: Cap) -> Tensor:
     """``bound * sigmoid((z + shift) / spread)``, in the dtype of ``logits``."""
+    checks.soft_cap(logits, cap)
     bound, shift, spread = cap
     return ((logits + shift) / spread).sigmoid() * bound
 
@@ -267,7 +272,7 @@ def indexed_logprob(
     checkpoints whose head is defined so. ``[N, V]`` is never stored. An id that is no row of the
     weight is refused; on a GPU, which is not waited for, its log-probability is NaN.
     """
-    checks.indexed_logprob(hidden, weight, index, cap, temperature, round_logits)
+    checks.indexed_logprob(hidden, weight, index, cap, temperature, round_logits, need_entropy)
     result: tuple[Tensor, Tensor | None, Tensor] = select("indexed_logprob", hidden)(
         hidden,
         weight,
@@ -289,7 +294,7 @@ def linear_scan(
     float64: a factor like 0.5^(1/L) is 1 in half precision, which is refused. ``a = 0`` starts
     anew, whatever came before, unless that was not finite.
     """
-    checks.linear_scan(a, b, carry)
+    checks.linear_scan(a, b, reverse, carry)
     result: Tensor = select("linear_scan", a)(a, b, reverse=reverse, carry=carry)
     return result
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import attrs
 import torch
 from torch import Tensor
+
+from limite.core.kernels.faults import Fault, refuse_any, tensors, whole_numbers
 
 Style = Literal["adjacent", "halves"]
 
@@ -49,5 +52,24 @@ class RotationTable:
 
     def at(self, positions: Tensor) -> Rotation:
         """The turns of tokens at ``positions [...]``."""
-        cos, sin = (torch.embedding(table, positions) for table in (self.cos, self.sin))
+        try:
+            cos, sin = (torch.embedding(table, positions) for table in (self.cos, self.sin))
+        except (
+            IndexError,
+            RuntimeError,
+            TypeError,
+        ):  # on a GPU, not waited for, the device asserts
+            refuse_any("RotationTable.at", _faults(self, positions))
+            raise
         return Rotation(cos, sin, self.style, (self, positions))
+
+
+def _faults(table: RotationTable, positions: object) -> Iterator[Fault]:
+    yield from tensors(cos=table.cos, sin=table.sin, positions=positions)
+    found = list(whole_numbers("positions", positions, "cos", table.cos))
+    yield from found
+    if isinstance(positions, Tensor) and not found and positions.device.type == "cpu":
+        context = min(len(table.cos), len(table.sin))
+        first, last = int(positions.min()), int(positions.max())
+        if first < 0 or last >= context:
+            yield "positions", f"places below the {context} of the table", f"{first} to {last}"

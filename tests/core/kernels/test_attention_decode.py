@@ -58,7 +58,7 @@ def test_no_gradient() -> None:
         ({"lengths": torch.zeros(2, dtype=torch.int64)}, r"lengths: expected \[3\]"),
         ({"lengths": torch.zeros(3)}, "lengths: expected int32 or int64"),
         ({"window": 0}, "window: expected None or a whole number"),
-        ({"softcap": -1.0}, "softcap: expected None or a number above 0, got -1.0"),
+        ({"softcap": -1.0}, "softcap: expected None or a finite number above 0, got -1.0"),
     ],
 )
 def test_what_does_not_fit_is_named(changes: dict[str, object], words: str) -> None:

@@ -84,7 +84,7 @@ def test_a_rotation_serves_heads_dtypes_and_directions_at_once() -> None:
         (
             torch.ones(3, 2, 4),
             Rotation(torch.ones(3, 2), torch.ones(3, 1)),
-            r"rotation.sin: expected the shape of cos, \[3, 2\]",
+            r"rotation.sin: expected \[3, 2\], the shape of rotation.cos",
         ),
     ],
 )

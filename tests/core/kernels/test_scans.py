@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -157,14 +160,67 @@ def test_a_loop_is_seen_with_its_last_token(period: int, repeats: int, before: i
         assert bool(online.looping(repeats)) == (place == len(text) - 1)
 
 
-def test_runs_refuse_what_does_not_fit() -> None:
-    with pytest.raises(ValueError, match="period: expected at least 1, got 0"):
-        run_lengths(torch.zeros(1, 2), 0)
-    with pytest.raises(ValueError, match=r"tokens: expected \[R, T\], got \[2\]"):
-        run_lengths(torch.zeros(2), 1)
-    with pytest.raises(ValueError, match="expected at least 0 and 1, got 2, 0"):
-        RunLengths(2, 0)
-    with pytest.raises(ValueError, match=r"tokens: expected \[2\], got \[3\]"):
-        RunLengths(2, 1).update(torch.zeros(3))
-    with pytest.raises(ValueError, match="repeats: expected at least 2, got 1"):
-        RunLengths(2, 1).looping(1)
+TEXT = torch.zeros(1, 2, dtype=torch.int64)
+MISUSES: list[tuple[str, Callable[[], object]]] = [
+    ("run_lengths: period: expected a whole number from 1, got 0", lambda: run_lengths(TEXT, 0)),
+    ("run_lengths: period: expected a whole number from 1, got", lambda: run_lengths(TEXT, 2.5)),  # type: ignore[arg-type]
+    ("run_lengths: tokens: expected [any, any], rows and", lambda: run_lengths(TEXT[0], 1)),
+    ("run_lengths: tokens: expected whole numbers, got", lambda: run_lengths(TEXT.float(), 1)),
+    ("run_lengths: tokens: expected a tensor, got list", lambda: run_lengths([[1]], 1)),  # type: ignore[arg-type]
+    ("RunLengths: rows: expected a whole number from 0, got -1; p", lambda: RunLengths(-1, 0)),
+    ("RunLengths: periods: expected a whole number from 1, got True", lambda: RunLengths(2, True)),
+    ("RunLengths.update: tokens: expected [2]", lambda: RunLengths(2, 1).update(TEXT.new_zeros(3))),
+    ("RunLengths.update: tokens: expected whole", lambda: RunLengths(2, 1).update(torch.zeros(2))),
+    ("RunLengths.update: tokens: expected a tensor", lambda: RunLengths(2, 1).update([1, 2])),  # type: ignore[arg-type]
+    ("RunLengths.select: rows: expected whole numbers below", lambda: RunLengths(2, 1).select([2])),
+    ("RunLengths.select: rows: ", lambda: RunLengths(2, 1).select(torch.tensor([True, False]))),
+    ("RunLengths.select: rows: ", lambda: RunLengths(2, 1).select([0.0])),  # type: ignore[list-item]
+    ("RunLengths.looping: repeats: expected a whole", lambda: RunLengths(2, 1).looping(1)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "call"), MISUSES)
+def test_runs_refuse_what_does_not_fit(words: str, call: Callable[[], object]) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(words)}"):
+        call()
+
+
+def test_runs_longer_than_any_text() -> None:
+    for period in (2, 3, 2**70):
+        assert run_lengths(TEXT, period).tolist() == [[0.0, 0.0]]
+    assert run_lengths(TEXT[:, :0], 1).shape == (1, 0)
+    online = RunLengths(2, 1)
+    online.select([])
+    assert online.runs.shape == (0, 1)
+
+
+ROWS = torch.zeros(2, 3)
+
+
+@pytest.mark.parametrize(
+    "bad", [None, "x", [1.0], 1j, math.nan, math.inf, -0.1, 1.5, True, 10**400]
+)
+def test_discounts_are_shares(bad: Any) -> None:
+    words = "expected a number from 0 to 1"
+    with pytest.raises(
+        ValueError, match=f"^gae: gamma: {words}, got .*; lam: {words}, or a tensor"
+    ):
+        gae(ROWS, ROWS, ROWS, gamma=bad, lam=bad)
+    with pytest.raises(ValueError, match=f"^discounted_returns: gamma: {words}, got "):
+        discounted_returns(ROWS, ROWS, gamma=bad)
+
+
+@pytest.mark.parametrize(
+    "bad", [None, "x", [1.0], 1.0, ROWS.numpy(), ROWS.to("meta"), ROWS + 0j, ROWS[0]]
+)
+def test_returns_and_advantages_name_what_does_not_fit(bad: Any) -> None:
+    with pytest.raises(ValueError, match=r"^discounted_returns: .*rewards"):
+        discounted_returns(bad, ROWS, gamma=1.0)
+    with pytest.raises(ValueError, match=r"^discounted_returns: continues: expected "):
+        discounted_returns(ROWS, bad, gamma=1.0)
+    for name in ("rewards", "values", "continues", "active"):
+        if name == "active" and bad is None:
+            continue
+        given_ = {"rewards": ROWS, "values": ROWS, "continues": ROWS, name: bad}
+        with pytest.raises(ValueError, match=rf"^gae: .*{name}"):
+            gae(**given_, gamma=1.0, lam=1.0)

@@ -62,8 +62,11 @@ FINE: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"window1": 0}, "window1: expected None or a whole number of keys from 1, got 0"),
-        ({"window2": -2}, "window2: expected None or a whole number of keys from 1, got -2"),
+        ({"window1": 0}, "window1: expected None or a whole number of keys from 1 to 2**30, got 0"),
+        (
+            {"window2": -2},
+            "window2: expected None or a whole number of keys from 1 to 2**30, got -2",
+        ),
         ({"k2": KEYS[:, :, :4]}, "k2: expected [1, 2, 5, 16], the shape of k1, got [1, 2, 4, 16]"),
         ({"v1": KEYS.half()}, "v1: expected the dtype of q, torch.float32, got torch.float16"),
         ({"q": torch.zeros(1, 3, 5, 16)}, "k1: expected a number of heads that divides the 3"),

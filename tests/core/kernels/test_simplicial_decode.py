@@ -44,7 +44,7 @@ FINE: dict[str, Any] = {
     ("wrong", "words"),
     [
         ({"q": torch.zeros(2, 4, 2, 16)}, "q: expected one token for each row, got 2 tokens"),
-        ({"window1": 0}, "window1: expected None or a whole number of keys from 1, got 0"),
+        ({"window1": 0}, "window1: expected None or a whole number of keys from 1 to 2**30, got 0"),
         ({"v2_cache": FIRST}, "v2_cache: expected [2, 2, 3, 16], the shape of k2_cache"),
         ({"lengths": torch.tensor([4])}, "lengths: expected [2], one for each row of q, got [1]"),
         ({"lengths": torch.tensor([4.0, 2.0])}, "lengths: expected int32 or int64"),

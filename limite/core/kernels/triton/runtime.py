@@ -9,7 +9,7 @@ os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, wraps
 from typing import Any
 
 import attrs
@@ -94,6 +94,24 @@ def architecture(device: torch.device) -> int | None:
         return None
     major, minor = torch.cuda.get_device_capability(device)
     return major * 10 + minor
+
+
+def on_its_device(function: Callable[..., Any]) -> Callable[..., Any]:
+    """An operation that launches where its first tensor lies, whichever device is current.
+
+    Triton launches on the current device, which need not be that of the tensors. Backward passes
+    need no such care: autograd makes a node's device current before it calls it. With one device
+    there is no choice, and the function stays as it is.
+    """
+    if torch.cuda.device_count() < 2:
+        return function
+
+    @wraps(function)
+    def launched(first: Tensor, *others: Any, **options: Any) -> Any:
+        with torch.cuda.device(first.device):
+            return function(first, *others, **options)
+
+    return launched
 
 
 def tile(kernel: str, tensor: Tensor, width: int | None = None) -> Tile:
