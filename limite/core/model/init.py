@@ -10,6 +10,8 @@ from torch import nn
 from limite.core.kinds import Attention
 from limite.core.model.decoder import Decoder
 from limite.core.model.limite import LimiteDecoder
+from limite.core.model.llama.decoder import LlamaDecoder
+from limite.core.model.llama.spec import LlamaSpec
 from limite.core.model.resolve import attention_component
 from limite.core.model.settings import DecoderSpec
 from limite.core.model.spec import ModelSpec
@@ -39,6 +41,8 @@ def build_decoder(
 def _unset_decoder(spec: DecoderSpec, attention: Attention, dtype: torch.dtype) -> Decoder:
     if isinstance(spec, ModelSpec):
         return LimiteDecoder(spec, attention, dtype=dtype)
+    if isinstance(spec, LlamaSpec):
+        return LlamaDecoder(spec, attention, dtype=dtype)
     raise TypeError(f"no family of decoders is built from {type(spec).__name__}")
 
 
@@ -47,20 +51,20 @@ def initialise(decoder: Decoder, seeds: Seeds) -> None:
     """Fills every parameter. Each draws from a stream of its own name.
 
     Projections are normal with variance 1 / fan-in, those that write to the stream smaller by the
-    square root of twice the depth. Scales and residual scalars are 1, gates 0 (a factor of 1), XSA
-    off, and mixtures pick the current stream alone: every layer starts as a plain pre-norm block.
+    square root of twice the depth. Norms' weights, scales and residual scalars are 1, biases 0,
+    gates 0 (a factor of 1), XSA off, and mixtures pick the current stream alone: every layer
+    starts as a plain pre-norm block.
     Parameters this file does not know (an attention's own) keep the values they were built with.
     """
     shrink = 1.0 / math.sqrt(2 * decoder.spec.layers)
     for name, parameter in decoder.named_parameters():
         last = name.removesuffix(".weight").rsplit(".", 1)[-1]
-        if last in ONES:
+        if last in ("bias", "bias_mlp") and isinstance(decoder, LimiteDecoder):
+            _pick_current(decoder, parameter)
+        elif last in ONES:
             parameter.fill_(1.0)
         elif last in ZEROS:
             parameter.zero_()
-        elif last in ("bias", "bias_mlp"):
-            assert isinstance(decoder, LimiteDecoder)
-            _pick_current(decoder, parameter)
         elif last in MATRICES:
             spread = parameter.shape[-1] ** -0.5 * (shrink if last in WRITERS else 1.0)
             generator = seeds.torch_stream("init", name)
@@ -70,13 +74,15 @@ def initialise(decoder: Decoder, seeds: Seeds) -> None:
 
 WRITERS = frozenset({"o_proj", "down_proj"})
 MATRICES = WRITERS | {
-    "embed_tokens", "value_embeds", "q_proj", "k_proj", "v_proj", "gate_proj", "up_proj", "dense1",
+    "embed_tokens", "lm_head", "value_embeds", "q_proj", "k_proj", "v_proj", "gate_proj",
+    "up_proj", "dense1",
 }  # fmt: skip
 ONES = frozenset(
-    {"qkv_scale", "o_scale"}
+    {"qkv_scale", "o_scale", "q_norm", "k_norm", "norm"}
+    | {"input_layernorm", "post_attention_layernorm"}
     | {f"{way}_lambda_{part}" for way in ("resid", "post") for part in ("attn", "mlp")}
 )
-ZEROS = frozenset({"xsa_alpha", "attn_gate", "ve_gate", "dense2", "dense2_mlp"})
+ZEROS = frozenset({"bias", "xsa_alpha", "attn_gate", "ve_gate", "dense2", "dense2_mlp"})
 
 
 def _pick_current(decoder: LimiteDecoder, bias: nn.Parameter) -> None:

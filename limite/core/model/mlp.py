@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from limite.core.kernels.ops import swiglu
@@ -17,13 +16,13 @@ class MLP(nn.Module):
     element-wise part on a CPU more than the second call.
     """
 
-    def __init__(self, width: int, inner: int, dtype: torch.dtype) -> None:
+    def __init__(self, width: int, inner: int, dtype: torch.dtype, *, bias: bool = False) -> None:
         super().__init__()
-        self.gate_proj = Matrix(inner, width, dtype)
-        self.up_proj = Matrix(inner, width, dtype)
-        self.down_proj = Matrix(width, inner, dtype)
+        self.gate_proj = Matrix(inner, width, dtype, bias=bias)
+        self.up_proj = Matrix(inner, width, dtype, bias=bias)
+        self.down_proj = Matrix(width, inner, dtype, bias=bias)
 
     def forward(self, hidden: Tensor) -> Tensor:
-        gate = F.linear(hidden, self.gate_proj.weight)
-        up = F.linear(hidden, self.up_proj.weight)
-        return F.linear(swiglu(gate, up), self.down_proj.weight)
+        inner: Tensor = swiglu(self.gate_proj(hidden), self.up_proj(hidden))
+        out: Tensor = self.down_proj(inner)
+        return out

@@ -14,6 +14,7 @@ class Operations(NamedTuple):
     """Functions that take the arguments of the operations of these names."""
 
     rms_norm: Callable[..., Tensor]
+    rope: Callable[..., Tensor]
     qk_norm_rope: Callable[..., Tensor]
     swiglu: Callable[..., Tensor]
     head_mix: Callable[..., Tensor]
@@ -27,11 +28,12 @@ class Operations(NamedTuple):
         select: Callable[..., Any] = ops.select
         return cls(
             select("rms_norm", stream, stream.shape[-1]),
+            select("rope", stream, head_width),
             select("qk_norm_rope", stream, head_width),
             select("swiglu", stream),
             select("head_mix", stream, head_width),
         )
 
 
-CHECKED = Operations(ops.rms_norm, ops.qk_norm_rope, ops.swiglu, ops.head_mix)
+CHECKED = Operations(ops.rms_norm, ops.rope, ops.qk_norm_rope, ops.swiglu, ops.head_mix)
 """The operations themselves."""

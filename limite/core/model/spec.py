@@ -243,6 +243,3 @@ class ModelSpec(Model):
             mudd_layers=mudd_layers,
             mudd_taps=use(self.mudd_taps, tuple((0, i // 2, i) for i in mudd_layers)),
         )
-
-
-Model.kinds = {"limite": ModelSpec}

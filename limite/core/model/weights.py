@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 
@@ -17,13 +18,32 @@ def small_dtype(dtype: torch.dtype) -> torch.dtype:
 
 
 class Matrix(nn.Module):
-    """A weight ``[rows, columns]``: a projection (output by input) or a table."""
+    """A weight ``[rows, columns]``: a projection (output by input) or a table.
+
+    With ``bias`` a projection adds a vector ``[rows]``; Limite's have none.
+    """
+
+    weight: nn.Parameter
+    bias: nn.Parameter | None
+
+    def __init__(self, rows: int, columns: int, dtype: torch.dtype, *, bias: bool = False) -> None:
+        super().__init__()
+        self.weight = unset(rows, columns, dtype=dtype)
+        self.bias = unset(rows, dtype=dtype) if bias else None
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """``inputs [..., columns]``, projected: ``[..., rows]``."""
+        return F.linear(inputs, self.weight, self.bias)
+
+
+class Gain(nn.Module):
+    """The weight ``[width]`` of a norm."""
 
     weight: nn.Parameter
 
-    def __init__(self, rows: int, columns: int, dtype: torch.dtype) -> None:
+    def __init__(self, width: int, dtype: torch.dtype) -> None:
         super().__init__()
-        self.weight = unset(rows, columns, dtype=dtype)
+        self.weight = unset(width, dtype=dtype)
 
 
 def folded(scale: Tensor, weight: Tensor) -> Tensor:

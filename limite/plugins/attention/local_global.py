@@ -27,6 +27,7 @@ class LocalGlobal:
     """Local attention with rotary positions; every ``global_every``-th layer global, without.
 
     With 4: layers 3, 7, 11, ... counted from 0. ``global_layers`` names them instead.
+    ``global_rotary`` gives them rotary positions too, as Qwen has them.
     """
 
     window: int = attrs.field(
@@ -36,6 +37,7 @@ class LocalGlobal:
         default=4, validator=and_(ge(1), le(2**24)), metadata={"unit": "layers"}
     )
     global_layers: tuple[int, ...] | None = attrs.field(default=None, validator=_layer_numbers)
+    global_rotary: bool = False
 
     def is_global(self, layer: int) -> bool:
         if self.global_layers is not None:
@@ -43,5 +45,6 @@ class LocalGlobal:
         return layer % self.global_every == self.global_every - 1
 
     def build(self, shape: AttentionShape) -> AttentionMixer:
-        part = Global() if self.is_global(shape.layer) else Local(window=self.window)
-        return part.build(shape)
+        if self.is_global(shape.layer):
+            return Global(rotary=self.global_rotary).build(shape)
+        return Local(window=self.window).build(shape)

@@ -230,7 +230,7 @@ def _pattern(spec: ModelSpec) -> tuple[int, tuple[int, ...], int]:
     plain = unstructured(component)
     kind = plain.pop("type")
     layers = range(spec.layers)
-    if kind == "local-global":
+    if kind == "local-global" and not component.global_rotary:
         chosen = tuple(i for i in layers if component.is_global(i))
         return component.window, chosen, component.global_every
     if kind == "local" and component.rotary:
