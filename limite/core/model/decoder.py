@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -28,6 +28,9 @@ class Decoder(nn.Module):
     Its values are unset: ``limite.core.model.init.build_decoder`` gives one that is ready.
     A family fills in ``embed_tokens``, ``layers`` (blocks with ``self_attn.mixer``) and ``_run``.
     """
+
+    operations: ClassVar[tuple[str, ...]]
+    """The operations of the kernel core it calls whatever its attention is."""
 
     embed_tokens: Matrix
     layers: nn.ModuleList

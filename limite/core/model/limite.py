@@ -25,6 +25,15 @@ from limite.core.model.weights import Matrix
 class LimiteDecoder(Decoder):
     """The architecture of the published Limite checkpoints, at any size."""
 
+    operations = (
+        "rms_norm",
+        "add_rms_norm",
+        "qk_norm_rope",
+        "swiglu",
+        "head_mix",
+        "indexed_logprob",
+    )
+
     def __init__(
         self, spec: ModelSpec, attention: Attention, *, dtype: torch.dtype = torch.float32
     ) -> None:

@@ -18,7 +18,7 @@ from limite.core.registry import Registry
 if TYPE_CHECKING:
     from limite.core.model.decoder import Decoder
 
-EVERY_MODEL = (
+NO_MODEL = (
     "rms_norm",
     "add_rms_norm",
     "qk_norm_rope",
@@ -26,10 +26,10 @@ EVERY_MODEL = (
     "head_mix",
     "indexed_logprob",
 )
-"""The operations that a decoder calls whatever its attention is."""
+"""What is told of where there is no model: the operations of Limite's."""
 
-PER_HEAD = ("qk_norm_rope", "head_mix")
-"""Those of them for which the width of a head counts."""
+WITHOUT_HEADS = ("rms_norm", "add_rms_norm", "swiglu", "indexed_logprob")
+"""The operations for which the width of a head does not count."""
 
 
 def kernel_survey(
@@ -40,16 +40,16 @@ def kernel_survey(
     dtype: torch.dtype = torch.float32,
 ) -> Survey:
     """What runs each operation of the recipe's model, and why; without a model those of any."""
-    # A recipe that could not be read in full may lack either.
-    width = getattr(getattr(recipe, "model", None), "head_width", None)
-    needed = dict.fromkeys(EVERY_MODEL)
-    for module in () if decoder is None else decoder.modules():
-        if isinstance(module, AttentionMixer):
-            needed |= dict.fromkeys(module.operations)
-    return survey(
-        Case(op, device, dtype, width if op in PER_HEAD or op not in EVERY_MODEL else None)
-        for op in needed
-    )
+    if decoder is None:  # a recipe that could not be read in full may lack either
+        width = getattr(getattr(recipe, "model", None), "head_width", None)
+        needed = dict.fromkeys(NO_MODEL)
+    else:
+        width = decoder.spec.head_width
+        needed = dict.fromkeys(decoder.operations)
+        for module in decoder.modules():
+            if isinstance(module, AttentionMixer):
+                needed |= dict.fromkeys(module.operations)
+    return survey(Case(op, device, dtype, None if op in WITHOUT_HEADS else width) for op in needed)
 
 
 def kernels_of(recipe: Recipe) -> Survey:

@@ -20,7 +20,7 @@ from limite.core.model.init import build_decoder
 from limite.core.model.spec import ModelSpec
 from limite.core.recipe.check import check_file
 from limite.core.recipe.engine import RunResult, go_on, start
-from limite.core.recipe.kernel_checks import EVERY_MODEL, kernel_survey
+from limite.core.recipe.kernel_checks import NO_MODEL, kernel_survey
 from limite.core.recipe.load import load_recipe
 from limite.core.registry import Registry
 
@@ -41,7 +41,7 @@ def mistakes(recipe: Path, *overrides: str) -> list[str]:
 def test_the_plan_tells_what_runs_and_why(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, plan = check_file(tiny, (), load_registry())
     assert plan.kernels_told == "cpu (tensors on cpu)"
-    assert set(plan.kernels) == {*EVERY_MODEL, *ATTENTION}
+    assert set(plan.kernels) == {*NO_MODEL, *ATTENTION}
     assert plan.plain()["kernels"]["attention"] == {
         "implementation": "cpu",
         "reason": "tensors on cpu",
@@ -59,7 +59,7 @@ def test_an_attention_says_which_operations_it_calls(tiny: Path) -> None:
     recipe = load_recipe(tiny).recipe
     assert isinstance(recipe.model, ModelSpec)
     decoder = build_decoder(recipe.model.filled(recipe.tokenizer.vocabulary), device="meta")
-    assert set(kernel_survey(recipe, decoder).choices) == {*EVERY_MODEL, *ATTENTION}
+    assert set(kernel_survey(recipe, decoder).choices) == {*NO_MODEL, *ATTENTION}
     decoder.add_module("other", Other())
     assert "simplicial_attention" in kernel_survey(recipe, decoder).choices
 
@@ -125,7 +125,7 @@ def test_a_run_refuses_before_it_leaves_anything(
 
 def test_a_run_records_what_it_ran_with(finished: RunResult) -> None:
     receipt = json.loads((finished.path / "receipt.json").read_text())
-    assert receipt["kernels"] == dict.fromkeys((*EVERY_MODEL, *ATTENTION), "cpu")
+    assert receipt["kernels"] == dict.fromkeys((*NO_MODEL, *ATTENTION), "cpu")
     assert receipt["tiles_sha256"] == tiles.table_hash()
     first = (finished.path / "log.txt").read_text().splitlines()[0]
     assert first.endswith(" kernels: cpu (tensors on cpu)")
@@ -199,4 +199,4 @@ def test_the_receipt_names_the_distribution_of_a_plugins_kernel(
 
 def test_a_model_without_kernels_of_its_own_is_still_told(tiny: Path) -> None:
     half = attrs.evolve(load_recipe(tiny).recipe)
-    assert set(kernel_survey(half, None).choices) == set(EVERY_MODEL)
+    assert set(kernel_survey(half, None).choices) == set(NO_MODEL)

@@ -28,6 +28,8 @@ class LlamaDecoder(Decoder):
     the families' usual implementation rounds both sooner. That is rounding noise, no other model.
     """
 
+    operations = ("rms_norm", "add_rms_norm", "rope", "swiglu", "indexed_logprob")
+
     def __init__(
         self, spec: LlamaSpec, attention: Attention, *, dtype: torch.dtype = torch.float32
     ) -> None:

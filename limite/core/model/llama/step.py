@@ -16,7 +16,7 @@ from limite.core.kernels.moment import Moment
 from limite.core.kernels.ops import Rotation
 from limite.core.model.attention import AttentionMixer, LayerCache
 from limite.core.model.llama.block import LlamaBlock
-from limite.core.model.operations import CHECKED, Operations
+from limite.core.model.operations import PLAIN_CHECKED, PlainOperations
 from limite.core.model.weights import Matrix
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class LlamaStepBlock:
         rotation: Rotation,
         cache: LayerCache,
         moment: Moment,
-        operations: Operations,
+        operations: PlainOperations,
     ) -> Tensor:
         """``inputs [R, width]``, the norm of ``stream``, to the next stream."""
         heads, compared = self.heads, self.heads + self.kv_heads
@@ -143,8 +143,8 @@ def step(decoder: LlamaDecoder, weights: LlamaStepWeights, tokens: Tensor, cache
     moment = Moment(cache.lengths + 1, cache.longest + 1, cache.shortest + 1)
     rotation = decoder.rotary.at(cache.lengths)
     stream = decoder.embed(tokens)
-    chosen = Operations.chosen(stream, spec.head_width)
-    operations = chosen if chosen in weights.met else CHECKED
+    chosen = PlainOperations.chosen(stream, spec.head_width)
+    operations = chosen if chosen in weights.met else PLAIN_CHECKED
     normal = operations.rms_norm(stream, weights.gains[0], eps=spec.norm_epsilon)
     for layer, block in enumerate(weights.blocks):
         stream = block.run(normal, stream, rotation, cache.layers[layer], moment, operations)
