@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from limite.core.kinds import Verifier as Verifier
     from limite.core.model.spec import AttentionShape as AttentionShape
     from limite.core.model.spec import ModelSpec as ModelSpec
+    from limite.core.pretrained.tokenizer import PretrainedTokenizer as PretrainedTokenizer
     from limite.core.recipe.recipe import Recipe as Recipe
     from limite.core.recipe.stages import RL as RL
     from limite.core.recipe.stages import SFT as SFT
@@ -87,6 +88,7 @@ _MODULES = {
         "LoggerContext Objective Optimizer Request Reward RolloutSchedule Verifier"
     ),
     "limite.core.model.spec": "AttentionShape ModelSpec",
+    "limite.core.pretrained.tokenizer": "PretrainedTokenizer",
     "limite.core.recipe.recipe": "Recipe",
     "limite.core.recipe.stages": "Eval Mix RL SFT",
     "limite.core.seeds": "Seeds",

@@ -19,7 +19,17 @@ import limite
 from limite.core.jsonl import dumps
 from limite.core.kernels.tiles import table_hash
 
-PACKAGES = ("torch", "numpy", "triton", "safetensors", "zstandard", "math-verify", "sympy")
+PACKAGES = (
+    "torch",
+    "numpy",
+    "triton",
+    "safetensors",
+    "zstandard",
+    "math-verify",
+    "sympy",
+    "tokenizers",
+    "jinja2",
+)
 """Distributions whose version can change a number."""
 
 CIRCUMSTANCES = ("git", "hardware", "source_sha256", "resumed")

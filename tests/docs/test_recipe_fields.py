@@ -12,13 +12,24 @@ import pytest
 from limite.core.cli.plugins import fields_of
 from limite.core.health.limits import HealthLimits
 from limite.core.model.spec import ModelSpec
+from limite.core.pretrained.tokenizer import PretrainedTokenizer
 from limite.core.recipe.load import load_recipe
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.stages import RL, SFT, STAGE_KINDS, Eval, Mix
 from limite.core.tokenizer import CharacterTokenizer
 
 PAGE = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text(encoding="utf-8")
-SETTINGS = (Recipe, SFT, RL, Eval, Mix, HealthLimits, ModelSpec, CharacterTokenizer)
+SETTINGS = (
+    Recipe,
+    SFT,
+    RL,
+    Eval,
+    Mix,
+    HealthLimits,
+    ModelSpec,
+    CharacterTokenizer,
+    PretrainedTokenizer,
+)
 
 
 def section(cls: type[Any]) -> str:

@@ -21,6 +21,7 @@ from limite.core.recipe.stages import RL, SFT, Eval, Mix, Stage
 from limite.core.registry import Registry
 from limite.core.rollout.budget import completion_budget
 from limite.core.seeds import Seeds
+from limite.core.tokenizer import CharacterTokenizer
 from limite.core.train.documents import Document, make_documents, pick_style
 from limite.core.types import Problem
 
@@ -90,7 +91,8 @@ def problem_faults(
     lacking = recipe.tokenizer.lacking(texts_of_problems)
     if lacking:
         message = f"lacks {', '.join(map(repr, lacking))}, which problems of {name!r} contain"
-        yield Fault(("tokenizer", "alphabet"), message)
+        characters = isinstance(recipe.tokenizer, CharacterTokenizer)
+        yield Fault(("tokenizer", "alphabet") if characters else ("tokenizer",), message)
         return
     documents: list[Document] = []
     if isinstance(stage, SFT) and not unwritten:

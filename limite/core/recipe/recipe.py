@@ -11,6 +11,7 @@ from attrs.validators import and_, ge, lt
 from limite.core.kinds import Logger
 from limite.core.model.presets import preset
 from limite.core.model.settings import Model
+from limite.core.pretrained.tokenizer import PretrainedTokenizer
 from limite.core.recipe.stages import Stage
 from limite.core.seeds import Seeds
 from limite.core.tokenizer import CharacterTokenizer, Tokenizer
@@ -43,6 +44,9 @@ def _are_stages(_instance: Any, _attribute: Any, value: Any) -> None:
                 f"stage names are at most {LONGEST} characters long, got {len(name)}: "
                 f"{name[:20]!r}..."
             )
+
+
+Tokenizer.kinds = {"characters": CharacterTokenizer, "pretrained": PretrainedTokenizer}
 
 
 def _tokenizer_of_model(recipe: Recipe) -> Tokenizer:
