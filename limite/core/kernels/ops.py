@@ -3,6 +3,7 @@
 Every one is differentiable where its docstring does not say otherwise, runs on every backend
 (``limite.core.kernels.dispatch``), refuses what does not fit with a ``ValueError`` that names
 argument, expected and got, and gives empty results, with zero gradients, for empty inputs.
+Tensors are dense and of 16, 32 or 64 bits; numbers are Python's, finite, and no bools.
 Sizes: ``B`` batch, ``T`` tokens, ``H`` query heads, ``K`` key/value heads, ``D`` head width,
 ``N`` flat tokens, ``V`` vocabulary. Query head h reads key/value head ``h // (H / K)``.
 """
@@ -59,7 +60,8 @@ def add_rms_norm(
 ) -> tuple[Tensor, Tensor]:
     """The residual join ``keep a + add b`` and its ``rms_norm``, in one pass.
 
-    ``a`` and ``b [..., D]``; ``keep`` and ``add`` are scalars (learned, perhaps), 1 where None.
+    ``a`` and ``b [..., D]``; ``keep`` and ``add`` are tensors of one number (learned, perhaps), 1
+    where None.
     The norm is that of the sum as it was rounded to the dtype of ``a``.
     """
     checks.add_rms_norm(a, b, keep, add, weight, eps)
@@ -153,8 +155,8 @@ def attention_decode(
 
     ``q [B, H, 1, D]``; caches ``[B, K, S, D]``, any strides; ``lengths [B]`` counts the tokens of
     each row, the query's own, already stored, included. The token at position p lies in slot
-    p mod S, so that a cache of fewer slots than tokens is a ring of the last S. A row of length 0
-    gives 0, and -inf. What a row gets does not depend, by a bit, on the rows beside it (on
+    p mod S, so that a cache of fewer slots than tokens is a ring of the last S. A row of length 0,
+    or less, gives 0, and -inf. What a row gets does not depend, by a bit, on the rows beside it (on
     a CPU from 8 rows on). Slots that were never written must hold finite numbers, as zeros.
     """
     attention_checks.attention_decode(

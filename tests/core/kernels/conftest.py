@@ -1,14 +1,16 @@
-"""A call of each operation that fits, with every argument given."""
+"""A call of each operation that fits, and implementations that are nobody's but the tests'."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
+from limite.core.kernels import dispatch
+from limite.core.kernels.dispatch import Implementation
 from limite.core.kernels.rotation import Rotation
 
 Arguments = dict[str, Any]
@@ -86,3 +88,21 @@ _SOUND: Mapping[str, Callable[[], Arguments]] = {
 def sound() -> Callable[[str], Arguments]:
     """``sound("rms_norm")``: arguments that fit, anew."""
     return lambda op: _SOUND[op]()
+
+
+def _one(a: Tensor, b: Tensor, *, reverse: bool, carry: Tensor | None) -> Tensor:
+    return torch.ones_like(b)
+
+
+def _two(a: Tensor, b: Tensor, *, reverse: bool, carry: Tensor | None) -> Tensor:
+    return torch.full_like(b, 2.0)
+
+
+@pytest.fixture
+def own() -> Iterator[None]:
+    """Implementations ``one`` and ``two`` of ``linear_scan``."""
+    dispatch.register(Implementation("linear_scan", "one", lambda: _one))
+    dispatch.register(Implementation("linear_scan", "two", lambda: _two))
+    yield
+    dispatch.forget("linear_scan", "one")
+    dispatch.forget("linear_scan", "two")

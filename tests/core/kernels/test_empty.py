@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -144,6 +145,24 @@ def test_what_is_empty_gives_what_is_empty_and_no_gradient(
         if isinstance(value, Tensor) and value.requires_grad and first.requires_grad:
             assert value.grad is not None, name
             assert not value.grad.any(), name
+
+
+@pytest.mark.parametrize("backend", ["reference", "cpu", "interpret"])
+@pytest.mark.parametrize("op", ["attention_decode", "simplicial_attention_decode"])
+def test_rows_without_tokens_see_nothing(
+    op: str, backend: str, sound: Callable[[str], Arguments]
+) -> None:
+    given = {
+        name: torch.ones(2, *value.shape[1:3], 16) if isinstance(value, Tensor) else value
+        for name, value in sound(op).items()
+    }
+    for lengths in ([0, 3], [-1, 3], [0, -2]):
+        given["lengths"] = torch.tensor(lengths)
+        with dispatch.use(backend):
+            out, lse = getattr(ops, op)(**given)
+        for row, length in enumerate(lengths):
+            assert bool(out[row].any()) == (length > 0)
+            assert bool((lse[row] > -math.inf).all()) == (length > 0)
 
 
 def test_what_is_empty_is_nobody_elses_affair() -> None:
