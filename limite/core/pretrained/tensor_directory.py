@@ -240,12 +240,13 @@ def write_tensor_directory(
                 f"{path}: has weights already ({taken[0]}), and nothing is overwritten"
             )
         for file, names in shards.items():
-            write_tensor_file(path / file, {name: given[name] for name in names}, metadata)
             written.append(path / file)
+            write_tensor_file(path / file, {name: given[name] for name in names}, metadata)
         if len(shards) > 1:
+            written.append(path / INDEX)
             write_atomic(path / INDEX, _index(given, shards))
     except BaseException as error:
-        for file_written in written:
+        for file_written in reversed(written):
             file_written.unlink(missing_ok=True)
         if made:
             with contextlib.suppress(OSError):
