@@ -175,6 +175,7 @@ def write_atomic(path: str | Path, data: bytes | str | Iterable[bytes | memoryvi
         try:
             for piece in data:
                 write_all(file, piece)
+                del piece  # it may be large, and the next is made while this name holds it
             os.fsync(file)
         finally:
             os.close(file)

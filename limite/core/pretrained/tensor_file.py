@@ -171,15 +171,21 @@ def _content(
     names = file_order({name: tensor.dtype for name, tensor in tensors.items()})
     yield header_bytes({n: (tensors[n].dtype, tensors[n].shape) for n in names}, metadata)
     for name in names:
-        planned = tensors[name]
-        tensor = planned if isinstance(planned, Tensor) else planned.make()
-        check_storable(name, tensor, where)
-        if tensor.dtype != planned.dtype or tuple(tensor.shape) != tuple(planned.shape):
-            raise LimiteError(
-                f"{where}: {name}: expected {planned.dtype} of shape {list(planned.shape)}, "
-                f"got {tensor.dtype} of shape {list(tensor.shape)}"
-            )
-        yield tensor_bytes(tensor)
+        # Held by no name here, so that it is gone when the next is made.
+        yield tensor_bytes(_made(name, tensors[name], where))
+
+
+def _made(name: str, planned: Tensor | DeferredTensor, where: str) -> Tensor:
+    if isinstance(planned, Tensor):
+        return planned
+    tensor = planned.make()
+    check_storable(name, tensor, where)
+    if tensor.dtype != planned.dtype or tuple(tensor.shape) != tuple(planned.shape):
+        raise LimiteError(
+            f"{where}: {name}: expected {planned.dtype} of shape {list(planned.shape)}, "
+            f"got {tensor.dtype} of shape {list(tensor.shape)}"
+        )
+    return tensor
 
 
 def _bad_name(name: str, where: str | Path) -> list[Mistake]:

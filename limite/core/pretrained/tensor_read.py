@@ -14,7 +14,7 @@ from limite.core.checkpoint.tensor_header import TensorEntry
 from limite.core.checkpoint.tensors import tensor_bytes
 from limite.core.errors import LimiteError
 
-BUFFER_BYTES = 16 << 20
+BUFFER_BYTES = 4 << 20
 """The most that is held beside a destination that cannot be read into directly."""
 _MOST_AT_ONCE = 1 << 30
 
