@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from limite.core.kinds import Reward as Reward
     from limite.core.kinds import RolloutSchedule as RolloutSchedule
     from limite.core.kinds import Verifier as Verifier
+    from limite.core.model.llama.scaling import LinearScaling as LinearScaling
+    from limite.core.model.llama.scaling import Llama3Scaling as Llama3Scaling
+    from limite.core.model.llama.scaling import YarnScaling as YarnScaling
+    from limite.core.model.llama.spec import LlamaSpec as LlamaSpec
     from limite.core.model.spec import AttentionShape as AttentionShape
     from limite.core.model.spec import ModelSpec as ModelSpec
     from limite.core.pretrained.tokenizer import PretrainedTokenizer as PretrainedTokenizer
@@ -87,6 +91,8 @@ _MODULES = {
         "Advantage Arm Attention Curriculum Generator Kernel LRSchedule Logger "
         "LoggerContext Objective Optimizer Request Reward RolloutSchedule Verifier"
     ),
+    "limite.core.model.llama.scaling": "LinearScaling Llama3Scaling YarnScaling",
+    "limite.core.model.llama.spec": "LlamaSpec",
     "limite.core.model.spec": "AttentionShape ModelSpec",
     "limite.core.pretrained.tokenizer": "PretrainedTokenizer",
     "limite.core.recipe.recipe": "Recipe",

@@ -11,6 +11,8 @@ import pytest
 
 from limite.core.cli.plugins import fields_of
 from limite.core.health.limits import HealthLimits
+from limite.core.model.llama.scaling import LinearScaling, Llama3Scaling, YarnScaling
+from limite.core.model.llama.spec import LlamaSpec
 from limite.core.model.spec import ModelSpec
 from limite.core.pretrained.tokenizer import PretrainedTokenizer
 from limite.core.recipe.load import load_recipe
@@ -19,17 +21,9 @@ from limite.core.recipe.stages import RL, SFT, STAGE_KINDS, Eval, Mix
 from limite.core.tokenizer import CharacterTokenizer
 
 PAGE = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text(encoding="utf-8")
-SETTINGS = (
-    Recipe,
-    SFT,
-    RL,
-    Eval,
-    Mix,
-    HealthLimits,
-    ModelSpec,
-    CharacterTokenizer,
-    PretrainedTokenizer,
-)
+MODELS = (ModelSpec, LlamaSpec, LinearScaling, Llama3Scaling, YarnScaling)
+TOKENIZERS = (CharacterTokenizer, PretrainedTokenizer)
+SETTINGS = (Recipe, SFT, RL, Eval, Mix, HealthLimits, *MODELS, *TOKENIZERS)
 
 
 def section(cls: type[Any]) -> str:

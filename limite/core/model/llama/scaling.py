@@ -33,12 +33,16 @@ class RopeScaling:
 class NoScaling(RopeScaling):
     """Frequencies as they are."""
 
+    kind: ClassVar[str] = "none"
+
 
 @attrs.frozen(kw_only=True)
 class LinearScaling(RopeScaling):
     """Every frequency divided by ``factor``: positions lie closer together."""
 
-    factor: float = attrs.field(validator=_factor)
+    kind: ClassVar[str] = "linear"
+
+    factor: float = attrs.field(validator=_factor, metadata={"help": "contexts longer by so much"})
 
 
 @attrs.frozen(kw_only=True)
@@ -49,10 +53,23 @@ class Llama3Scaling(RopeScaling):
     tokens, and high if it turns more than ``high_freq_factor`` times.
     """
 
-    factor: float = attrs.field(validator=_factor)
-    low_freq_factor: float = attrs.field(default=1.0, validator=_positive)
-    high_freq_factor: float = attrs.field(default=4.0, validator=_positive)
-    original_context: int = attrs.field(validator=_context, metadata={"unit": "tokens"})
+    kind: ClassVar[str] = "llama3"
+
+    factor: float = attrs.field(validator=_factor, metadata={"help": "contexts longer by so much"})
+    low_freq_factor: float = attrs.field(
+        default=1.0,
+        validator=_positive,
+        metadata={"help": "turns in the first context below which a frequency is low"},
+    )
+    high_freq_factor: float = attrs.field(
+        default=4.0,
+        validator=_positive,
+        metadata={"help": "turns in the first context above which a frequency is high"},
+    )
+    original_context: int = attrs.field(
+        validator=_context,
+        metadata={"unit": "tokens", "help": "the context that the frequencies are of"},
+    )
 
     def __attrs_post_init__(self) -> None:
         if self.high_freq_factor <= self.low_freq_factor:
@@ -70,17 +87,38 @@ class YarnScaling(RopeScaling):
     that turn less than ``beta_slow`` times are divided by ``factor``.
     """
 
-    factor: float = attrs.field(validator=_factor)
-    original_context: int = attrs.field(validator=_context, metadata={"unit": "tokens"})
-    beta_fast: float = attrs.field(default=32.0, validator=_positive)
-    beta_slow: float = attrs.field(default=1.0, validator=_positive)
+    kind: ClassVar[str] = "yarn"
+
+    factor: float = attrs.field(validator=_factor, metadata={"help": "contexts longer by so much"})
+    original_context: int = attrs.field(
+        validator=_context,
+        metadata={"unit": "tokens", "help": "the context that the frequencies are of"},
+    )
+    beta_fast: float = attrs.field(
+        default=32.0,
+        validator=_positive,
+        metadata={"help": "turns in the first context above which a pair is kept"},
+    )
+    beta_slow: float = attrs.field(
+        default=1.0,
+        validator=_positive,
+        metadata={"help": "turns in the first context below which a pair is divided by factor"},
+    )
     attention_factor: float | None = attrs.field(
         default=None,
         validator=optional(_positive),
         metadata={"help": "length of the turns; None: from the factor and the two mscales"},
     )
-    mscale: float | None = attrs.field(default=None, validator=optional(_positive))
-    mscale_all: float | None = attrs.field(default=None, validator=optional(_positive))
+    mscale: float | None = attrs.field(
+        default=None,
+        validator=optional(_positive),
+        metadata={"help": "with mscale_all: how the turns' length grows with the factor"},
+    )
+    mscale_all: float | None = attrs.field(
+        default=None,
+        validator=optional(_positive),
+        metadata={"help": "what that length is divided by, reckoned in the same way"},
+    )
     truncate: bool = attrs.field(
         default=True, metadata={"help": "whether the bounds of the blend are whole pairs"}
     )
@@ -110,8 +148,5 @@ class YarnScaling(RopeScaling):
 
 
 RopeScaling.kinds = {
-    "none": NoScaling,
-    "linear": LinearScaling,
-    "llama3": Llama3Scaling,
-    "yarn": YarnScaling,
+    cls.kind: cls for cls in (NoScaling, LinearScaling, Llama3Scaling, YarnScaling)
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
 from attrs.validators import and_, ge, gt, le, optional
@@ -30,6 +30,8 @@ class LlamaSpec(Model):
     Qwen2 adds ``query_key_value_bias``, Qwen3 ``query_key_norm``; Mistral, and some layers of
     Qwen, see a window. A field left at None is derived from the others, by ``filled``.
     """
+
+    kind: ClassVar[str] = "llama"
 
     width: int = attrs.field(
         default=64, validator=and_(ge(1), le(10**6)), metadata={"unit": "channels"}
@@ -67,7 +69,11 @@ class LlamaSpec(Model):
         validator=optional(and_(gt(0.0), le(1e6))),
         metadata={"help": "factor of the scores; None: head_width to the power of -1/2"},
     )
-    norm_epsilon: float = attrs.field(default=1e-6, validator=and_(gt(0.0), le(1.0)))
+    norm_epsilon: float = attrs.field(
+        default=1e-6,
+        validator=and_(gt(0.0), le(1.0)),
+        metadata={"help": "what a norm adds to the mean square"},
+    )
     rope_base: float = attrs.field(
         default=10_000.0,
         validator=and_(gt(1.0), le(1e12)),

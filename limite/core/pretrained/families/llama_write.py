@@ -7,7 +7,7 @@ from typing import Any
 from limite.core.errors import LimiteError, did_you_mean
 from limite.core.model.llama.spec import LlamaSpec
 from limite.core.model.resolve import attention_component, unstructured
-from limite.core.pretrained.families.llama import ARCHITECTURES, SIZES, Architecture
+from limite.core.pretrained.families.llama_fields import ARCHITECTURES, SIZES, Architecture
 from limite.core.pretrained.families.llama_rope import write_rope
 
 
