@@ -1,0 +1,54 @@
+"""A directory that is whole or not there: written aside, renamed at the end, never over another."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from limite.core.errors import LimiteError
+from limite.core.jsonl import storage_error, sync_directory, sync_file
+
+
+def refuse_existing(target: Path, option: str = "--to") -> None:
+    """Says so if ``target`` exists, or if the folder it is to stand in does not."""
+    if os.path.lexists(target):
+        raise LimiteError(f"{option}: {target} exists and is not overwritten; give another name")
+    if not target.absolute().parent.is_dir():
+        raise LimiteError(f"{option}: there is no folder {str(target.absolute().parent)!r}")
+
+
+@contextlib.contextmanager
+def new_directory(target: str | Path, option: str = "--to") -> Iterator[Path]:
+    """A folder to write in, which becomes ``target`` if nothing fails; otherwise it goes again.
+
+    Errors of the disk are told as a LimiteError.
+    """
+    target = Path(target)
+    refuse_existing(target, option)
+    aside = target.absolute().with_name(f".writing-{target.name}-{secrets.token_hex(4)}")
+    try:
+        try:
+            aside.mkdir()
+            yield aside
+            for file in sorted(aside.iterdir()):
+                sync_file(file)
+            sync_directory(aside)
+            _publish(aside, target, option)
+            sync_directory(target.absolute().parent)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+    except OSError as error:
+        raise storage_error(error, target) from error
+
+
+def _publish(aside: Path, target: Path, option: str) -> None:
+    # A rename would replace an empty folder that someone has made meanwhile.
+    try:
+        target.mkdir()
+    except FileExistsError:
+        refuse_existing(target, option)
+    aside.rename(target)
