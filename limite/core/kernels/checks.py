@@ -40,11 +40,10 @@ from limite.core.kernels.rotation import Rotation
 
 def rms_norm(x: Tensor, weight: Tensor | None, eps: float) -> None:
     try:
-        shape = x.shape
         fits = (
-            len(shape) >= 1
+            x.dim() >= 1
             and x.dtype in FLOATING
-            and (weight is None or (weight.shape == shape[-1:] and fit_beside(x, weight)))
+            and (weight is None or (weight.shape == x.shape[-1:] and fit_beside(x, weight)))
             and least_zero(eps)
         )
     except MISUSE:

@@ -97,7 +97,7 @@ def whole(number: Any) -> bool:
 
 
 def is_window(window: Any) -> bool:
-    return window is None or (whole(window) and 1 <= window <= LONGEST)
+    return window is None or ((type(window) is int or whole(window)) and 1 <= window <= LONGEST)
 
 
 # Faults
