@@ -58,6 +58,11 @@ class Tokenizer:
         """What training texts end with."""
         return self.eos_ids[0]
 
+    @property
+    def hashes(self) -> Mapping[str, str]:
+        """SHA-256 of each file the tokenizer is read from, for receipts."""
+        return {}
+
     @abstractmethod
     def encode(self, text: str) -> tuple[int, ...]:
         """The ids of ``text``, without special ones added. ``decode`` gives the text back."""

@@ -30,19 +30,26 @@ def build_decoder(
 
     ``attention`` stands in for the one the spec names.
     """
-    component = attention if attention is not None else attention_component(spec.attention)
-    with torch.device(device):
-        decoder = _unset_decoder(spec, component, dtype)
+    decoder = unset_decoder(spec, dtype=dtype, device=device, attention=attention)
     if torch.device(device).type != "meta":
         initialise(decoder, seed if isinstance(seed, Seeds) else Seeds(seed))
     return decoder
 
 
-def _unset_decoder(spec: DecoderSpec, attention: Attention, dtype: torch.dtype) -> Decoder:
-    if isinstance(spec, ModelSpec):
-        return LimiteDecoder(spec, attention, dtype=dtype)
-    if isinstance(spec, LlamaSpec):
-        return LlamaDecoder(spec, attention, dtype=dtype)
+def unset_decoder(
+    spec: DecoderSpec,
+    *,
+    dtype: torch.dtype = torch.float32,
+    device: torch.device | str = "cpu",
+    attention: Attention | None = None,
+) -> Decoder:
+    """A decoder whose parameters hold what memory happened to hold, for weights to be read into."""
+    component = attention if attention is not None else attention_component(spec.attention)
+    with torch.device(device):
+        if isinstance(spec, ModelSpec):
+            return LimiteDecoder(spec, component, dtype=dtype)
+        if isinstance(spec, LlamaSpec):
+            return LlamaDecoder(spec, component, dtype=dtype)
     raise TypeError(f"no family of decoders is built from {type(spec).__name__}")
 
 

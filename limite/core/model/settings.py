@@ -67,6 +67,10 @@ class Model:
     def decoder(self, vocabulary: int, seeds: Seeds, *, values: bool = True) -> Decoder:
         """A decoder with the weights to start from; without ``values`` they may be anything."""
 
+    def hashes(self) -> dict[str, str]:
+        """SHA-256 of each file the model is read from, for receipts."""
+        return {}
+
     def default_tokenizer(self) -> Tokenizer:
         """What a recipe that names no tokenizer reads text with."""
         return CharacterTokenizer()

@@ -19,8 +19,8 @@ from limite.core.errors import LimiteError, RunFailed
 from limite.core.jsonl import read_json, read_jsonl
 from limite.core.kinds import Logger, LoggerContext
 from limite.core.model.decoder import Decoder
-from limite.core.model.presets import preset
 from limite.core.model.settings import DecoderSpec, Model
+from limite.core.recipe.models import model_named
 from limite.core.recipe.recipe import Recipe, stage_seeds
 from limite.core.recipe.rundir import RunDirectory
 from limite.core.recipe.stages import Stage
@@ -44,7 +44,7 @@ class RunStopped(RunFailed):
 
 def settings_of(recipe: Recipe) -> Model:
     """What the recipe says of its model."""
-    return preset(recipe.model) if isinstance(recipe.model, str) else recipe.model
+    return model_named(recipe.model) if isinstance(recipe.model, str) else recipe.model
 
 
 def model_of(recipe: Recipe) -> DecoderSpec:
@@ -131,7 +131,7 @@ class StageContext:
 
     def load_policy(self) -> Decoder:
         """A decoder with the weights this stage begins with (for ``Eval``: those it measures)."""
-        decoder = self.new_decoder()
+        decoder = self.new_decoder(values=self.start_stage() is None)
         self.load_start_weights(decoder)
         return decoder.eval()
 

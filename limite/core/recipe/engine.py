@@ -19,7 +19,13 @@ from limite.core.kernels.dispatch import Survey
 from limite.core.model.init import build_decoder, count_parameters
 from limite.core.receipts import differences, make_receipt
 from limite.core.recipe.check import check_file
-from limite.core.recipe.context import RunStopped, StageContext, earlier_training, model_of
+from limite.core.recipe.context import (
+    RunStopped,
+    StageContext,
+    earlier_training,
+    model_of,
+    settings_of,
+)
 from limite.core.recipe.cost import Plan
 from limite.core.recipe.kernel_checks import distributions, kernels_of
 from limite.core.recipe.load import LoadedRecipe, load_recipe
@@ -157,6 +163,7 @@ def receipt_of(
         "recipe": loaded.data,
         "parameters": parameters,
         "only": list(chosen),
+        "files": {**settings_of(loaded.recipe).hashes(), **loaded.recipe.tokenizer.hashes},
     }
 
 

@@ -9,9 +9,8 @@ import attrs
 from attrs.validators import and_, ge, lt
 
 from limite.core.kinds import Logger
-from limite.core.model.presets import preset
 from limite.core.model.settings import Model
-from limite.core.pretrained.tokenizer import PretrainedTokenizer
+from limite.core.recipe.models import model_named
 from limite.core.recipe.stages import Stage
 from limite.core.seeds import Seeds
 from limite.core.tokenizer import CharacterTokenizer, Tokenizer
@@ -46,12 +45,9 @@ def _are_stages(_instance: Any, _attribute: Any, value: Any) -> None:
             )
 
 
-Tokenizer.kinds = {"characters": CharacterTokenizer, "pretrained": PretrainedTokenizer}
-
-
 def _tokenizer_of_model(recipe: Recipe) -> Tokenizer:
     model = getattr(recipe, "model", None)  # it may have been refused
-    model = preset(model) if isinstance(model, str) else model
+    model = model_named(model) if isinstance(model, str) else model
     return CharacterTokenizer() if model is None else model.default_tokenizer()
 
 
@@ -70,8 +66,8 @@ class Recipe:
     model: Model | str = attrs.field(
         default="limite-tiny",
         metadata={
-            "named": "limite.core.model.presets:preset",
-            "help": "sizes, or the name of a preset",
+            "named": "limite.core.recipe.models:model_named",
+            "help": "sizes, the name of a preset, or the path of a model's directory",
         },
     )
     tokenizer: Tokenizer = attrs.field(

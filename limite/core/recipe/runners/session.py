@@ -56,7 +56,9 @@ class TrainingSession:
         keep: int,
     ) -> None:
         self.context = context
-        self.decoder: Decoder = context.new_decoder()
+        saved = newest_checkpoint(context.checkpoints, echo=context.echo)
+        first = saved is None and context.start_stage() is None
+        self.decoder: Decoder = context.new_decoder(values=first)
         self.optimizer = optimizer.build(self.decoder.named_parameters())
         self.initial_rates = [group["lr"] for group in self.optimizer.param_groups]
         self.lr_schedule = lr_schedule
@@ -65,7 +67,6 @@ class TrainingSession:
         self.keep = keep
         self.clocks = Clocks()
         self.saved_state: Mapping[str, Any] = {}
-        saved = newest_checkpoint(context.checkpoints, echo=context.echo)
         if saved is None:
             context.load_start_weights(self.decoder)
         else:

@@ -1,0 +1,128 @@
+"""A model's directory: what it holds is checked as a whole before a weight is read."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import attrs
+
+from limite.core.errors import LimiteError, Mistake, SettingsError, did_you_mean
+from limite.core.pretrained.json_files import read_object
+
+if TYPE_CHECKING:
+    import torch
+
+    from limite.core.model.decoder import Decoder
+    from limite.core.model.settings import DecoderSpec
+
+CONFIG_FILE = "config.json"
+PREFIX = "model."
+HEAD = "lm_head.weight"
+
+FAMILIES: Mapping[str, str] = {
+    "limite": "limite.core.pretrained.families.limite",
+}
+"""The ``model_type`` of a configuration, and the module that reads it."""
+
+
+class Family(Protocol):
+    """What a module of ``limite.core.pretrained.families`` offers."""
+
+    spec_from_config: Callable[[Mapping[str, Any]], DecoderSpec]
+    config_from_spec: Callable[[Any], dict[str, Any]]
+
+
+def file_name(parameter: str) -> str:
+    """What a decoder's parameter is called in files."""
+    return parameter if parameter == HEAD else PREFIX + parameter
+
+
+def family_of(config: Mapping[str, Any]) -> Family:
+    """The family that a ``config.json`` belongs to."""
+    kind = config.get("model_type")
+    if not isinstance(kind, str) or kind not in FAMILIES:
+        known = ", ".join(map(repr, FAMILIES))
+        near = did_you_mean(kind, FAMILIES) if isinstance(kind, str) else ""
+        raise SettingsError([Mistake(f"expected one of {known}, got {kind!r}{near}", "model_type")])
+    family: Any = importlib.import_module(FAMILIES[kind])
+    found: Family = family
+    return found
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class ModelDirectory:
+    """A directory in the layout of Hugging Face whose configuration was read and understood."""
+
+    path: Path
+    config: Mapping[str, Any]
+    spec: DecoderSpec
+
+    @classmethod
+    def open(cls, path: str | Path) -> ModelDirectory:
+        """Reads ``config.json``; weights and tokenizer wait until they are asked for."""
+        path = Path(path)
+        if not path.is_dir():
+            what = "is a file, not a directory" if path.exists() else "there is no such directory"
+            raise LimiteError(f"{path}: {what}")
+        config = read_object(path / CONFIG_FILE)
+        if config is None:
+            raise LimiteError(f"{path}: there is no {CONFIG_FILE}, so it is no model's directory")
+        try:
+            spec = family_of(config).spec_from_config(config)
+        except SettingsError as error:
+            place = str(path / CONFIG_FILE)
+            raise SettingsError(attrs.evolve(each, file=place) for each in error.mistakes) from None
+        return cls(path=path, config=config, spec=spec)
+
+    def load(
+        self,
+        dtype: torch.dtype | None = None,
+        device: torch.device | str = "cpu",
+        *,
+        values: bool = True,
+    ) -> Decoder:
+        """A decoder with the directory's weights, each read straight to where it stays.
+
+        ``dtype`` is that of matrices and activations; None: what the configuration says. Without
+        ``values`` no weight is read.
+        """
+        from limite.core.model.init import unset_decoder
+        from limite.core.pretrained.load import load_parameters
+        from limite.core.pretrained.tensor_directory import TensorDirectory
+
+        decoder = unset_decoder(self.spec, dtype=dtype or self.dtype, device=device)
+        if values:
+            names = {name: file_name(name) for name, _ in decoder.named_parameters()}
+            tied = {} if HEAD in names.values() else {HEAD: PREFIX + "embed_tokens.weight"}
+            load_parameters(decoder, TensorDirectory.open(self.path), names, tied=tied)
+        return decoder.eval()
+
+    def hashes(self) -> dict[str, str]:
+        """SHA-256 of the configuration and of every file of weights."""
+        files = [self.path / CONFIG_FILE, *sorted(self.path.glob("*.safetensors"))]
+        found = {}
+        for file in files:
+            with file.open("rb") as content:
+                found[file.name] = hashlib.file_digest(content, "sha256").hexdigest()
+        return found
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of the matrices, as the configuration says."""
+        import torch
+
+        said = self.config.get("dtype", self.config.get("torch_dtype", "float32"))
+        found = {
+            "float32": torch.float32,
+            "bfloat16": torch.bfloat16,
+            "float16": torch.float16,
+            "float64": torch.float64,
+        }.get(str(said))
+        if found is None:
+            place = str(self.path / CONFIG_FILE)
+            raise SettingsError([Mistake(f"unknown dtype {said!r}", "torch_dtype", place)])
+        return found

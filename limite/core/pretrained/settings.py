@@ -1,0 +1,78 @@
+"""A model that exists, as the settings of a recipe."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import attrs
+
+from limite.core.errors import LimiteError, SettingsError
+from limite.core.model.settings import DecoderSpec, Model
+from limite.core.pretrained.tokenizer import PretrainedTokenizer
+from limite.core.tokenizer import Tokenizer
+from limite.core.validators import option
+
+if TYPE_CHECKING:
+    from limite.core.model.decoder import Decoder
+    from limite.core.pretrained.directory import ModelDirectory
+    from limite.core.seeds import Seeds
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class Pretrained(Model):
+    """The model in a directory in the layout of Hugging Face, with its weights and tokenizer."""
+
+    path: str = attrs.field(
+        validator=attrs.validators.instance_of(str),
+        metadata={"help": "the directory that holds config.json and the weights"},
+    )
+    dtype: str = attrs.field(
+        default="float32",
+        validator=option("float32", "bfloat16", "float64"),
+        metadata={"help": "what matrices are rounded to, and activations are"},
+    )
+
+    @cached_property
+    def directory(self) -> ModelDirectory:
+        """The directory, its configuration read."""
+        from limite.core.pretrained.directory import ModelDirectory
+
+        try:
+            return ModelDirectory.open(self.path)
+        except SettingsError as error:  # mistakes of that file, not of the recipe
+            raise LimiteError(str(error)) from None
+
+    @property
+    def context(self) -> int:
+        return self.directory.spec.context
+
+    def filled(self, vocabulary: int | None = None) -> DecoderSpec:
+        """The sizes its configuration says; the tokenizer's ids must have rows in its tables."""
+        spec = self.directory.spec
+        rows = spec.padded_vocabulary
+        if vocabulary is not None and rows is not None and vocabulary > rows:
+            raise LimiteError(
+                f"{self.path}: the tokenizer has {vocabulary} ids, more than the {rows} rows of "
+                "the token table"
+            )
+        return spec
+
+    def decoder(self, vocabulary: int, seeds: Seeds, *, values: bool = True) -> Decoder:
+        """The weights of the directory; without ``values``, what memory happens to hold."""
+        import torch
+
+        self.filled(vocabulary)
+        return self.directory.load(getattr(torch, self.dtype), values=values)
+
+    def default_tokenizer(self) -> Tokenizer:
+        return PretrainedTokenizer(path=self.path)
+
+    def hashes(self) -> dict[str, str]:
+        return self.directory.hashes()
+
+
+def at(path: str | Path) -> Pretrained:
+    """The model in a directory, wherever a run will later be resumed from."""
+    return Pretrained(path=str(Path(path).expanduser().absolute()))
