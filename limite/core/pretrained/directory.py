@@ -22,18 +22,29 @@ if TYPE_CHECKING:
 CONFIG_FILE = "config.json"
 PREFIX = "model."
 HEAD = "lm_head.weight"
+DTYPES = ("float32", "bfloat16", "float16", "float64")
 
 FAMILIES: Mapping[str, str] = {
     "limite": "limite.core.pretrained.families.limite",
+    "llama": "limite.core.pretrained.families.llama",
+    "mistral": "limite.core.pretrained.families.llama",
+    "qwen2": "limite.core.pretrained.families.llama",
+    "qwen3": "limite.core.pretrained.families.llama",
 }
 """The ``model_type`` of a configuration, and the module that reads it."""
+
+
+WRITERS: Mapping[str, str] = {
+    "ModelSpec": "limite.core.pretrained.families.limite",
+    "LlamaSpec": "limite.core.pretrained.families.llama_write",
+}
+"""The settings of a decoder, and the module that writes them as a configuration."""
 
 
 class Family(Protocol):
     """What a module of ``limite.core.pretrained.families`` offers."""
 
     spec_from_config: Callable[[Mapping[str, Any]], DecoderSpec]
-    config_from_spec: Callable[[Any], dict[str, Any]]
 
 
 def file_name(parameter: str) -> str:
@@ -51,6 +62,15 @@ def family_of(config: Mapping[str, Any]) -> Family:
     family: Any = importlib.import_module(FAMILIES[kind])
     found: Family = family
     return found
+
+
+def config_of(spec: DecoderSpec) -> dict[str, Any]:
+    """The ``config.json`` that says a spec, in the format of its family."""
+    name = type(spec).__name__
+    if name not in WRITERS:
+        raise LimiteError(f"no format of checkpoints holds models of {name}")
+    config: dict[str, Any] = importlib.import_module(WRITERS[name]).config_from_spec(spec)
+    return config
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -80,7 +100,7 @@ class ModelDirectory:
 
     def load(
         self,
-        dtype: torch.dtype | None = None,
+        dtype: str | None = None,
         device: torch.device | str = "cpu",
         *,
         values: bool = True,
@@ -90,11 +110,14 @@ class ModelDirectory:
         ``dtype`` is that of matrices and activations; None: what the configuration says. Without
         ``values`` no weight is read.
         """
+        import torch
+
         from limite.core.model.init import unset_decoder
         from limite.core.pretrained.load import load_parameters
         from limite.core.pretrained.tensor_directory import TensorDirectory
 
-        decoder = unset_decoder(self.spec, dtype=dtype or self.dtype, device=device)
+        kind = getattr(torch, dtype or self.dtype)
+        decoder = unset_decoder(self.spec, dtype=kind, device=device)
         if values:
             names = {name: file_name(name) for name, _ in decoder.named_parameters()}
             tied = {} if HEAD in names.values() else {HEAD: PREFIX + "embed_tokens.weight"}
@@ -111,18 +134,11 @@ class ModelDirectory:
         return found
 
     @property
-    def dtype(self) -> torch.dtype:
+    def dtype(self) -> str:
         """Of the matrices, as the configuration says."""
-        import torch
-
         said = self.config.get("dtype", self.config.get("torch_dtype", "float32"))
-        found = {
-            "float32": torch.float32,
-            "bfloat16": torch.bfloat16,
-            "float16": torch.float16,
-            "float64": torch.float64,
-        }.get(str(said))
-        if found is None:
+        if said not in DTYPES:
             place = str(self.path / CONFIG_FILE)
-            raise SettingsError([Mistake(f"unknown dtype {said!r}", "torch_dtype", place)])
-        return found
+            message = f"expected one of {', '.join(map(repr, DTYPES))}, got {said!r}"
+            raise SettingsError([Mistake(message, "torch_dtype", place)])
+        return str(said)

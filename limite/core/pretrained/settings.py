@@ -61,10 +61,8 @@ class Pretrained(Model):
 
     def decoder(self, vocabulary: int, seeds: Seeds, *, values: bool = True) -> Decoder:
         """The weights of the directory; without ``values``, what memory happens to hold."""
-        import torch
-
         self.filled(vocabulary)
-        return self.directory.load(getattr(torch, self.dtype), values=values)
+        return self.directory.load(self.dtype, values=values)
 
     def default_tokenizer(self) -> Tokenizer:
         return PretrainedTokenizer(path=self.path)

@@ -157,7 +157,10 @@ def _style_faults(problems: Sequence[Problem], styles: Iterable[str]) -> Iterato
 
 def text_faults(recipe: Recipe, stage: Stage, texts: Texts) -> Iterator[Fault]:
     """Prompts with their responses, and documents, must fit the model's context."""
-    context = cast(Model, recipe.model).context
+    try:
+        context = cast(Model, recipe.model).context
+    except LimiteError:  # a directory that cannot be read, which is told at the model
+        return
     if isinstance(stage, SFT) and texts.longest_document > context:
         yield Fault(
             ("problems",),

@@ -1,0 +1,65 @@
+"""A decoder as a directory that other programs load: the same layout it may have come from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from limite.core.jsonl import write_json
+from limite.core.model.decoder import Decoder
+from limite.core.model.init import unset_decoder
+from limite.core.pretrained.directory import (
+    CONFIG_FILE,
+    ModelDirectory,
+    config_of,
+    file_name,
+)
+from limite.core.pretrained.generation import Generation
+from limite.core.pretrained.new_directory import new_directory
+from limite.core.pretrained.tensor_directory import SHARD_BYTES, write_tensor_directory
+from limite.core.pretrained.tensor_file import DeferredTensor
+from limite.core.pretrained.token_files import copy_tokenizer_files
+
+IDS = ("bos_token_id", "eos_token_id", "pad_token_id")
+"""What a configuration says of tokens; the files of the tokenizer decide."""
+
+
+def save_pretrained(
+    decoder: Decoder,
+    target: str | Path,
+    *,
+    dtype: str | None = None,
+    source: ModelDirectory | None = None,
+    shard_bytes: int = SHARD_BYTES,
+) -> None:
+    """Writes configuration and weights into the new directory ``target``, whole or not at all.
+
+    Matrices are rounded to ``dtype`` (None: as they are); what checkpoints of the family keep in
+    float32 beside them stays so. The tokenizer's files and the
+    generation settings are those of ``source``, byte for byte.
+    """
+    kind = str(decoder.dtype).removeprefix("torch.") if dtype is None else dtype
+    config: dict[str, Any] = config_of(decoder.spec)
+    config["torch_dtype"] = kind
+    if source is not None:
+        config |= {name: source.config[name] for name in IDS if name in source.config}
+    shapes = unset_decoder(decoder.spec, dtype=getattr(torch, kind), device="meta")
+    dtypes = {name: value.dtype for name, value in shapes.named_parameters()}
+    tensors = {
+        file_name(name): _rounded(value.detach(), dtypes[name])
+        for name, value in decoder.named_parameters()
+    }
+    with new_directory(target) as aside:
+        write_json(aside / CONFIG_FILE, config)
+        if source is not None:
+            copy_tokenizer_files(source.path, aside)
+            Generation.read(source.path).write(aside)
+        write_tensor_directory(aside, tensors, shard_bytes=shard_bytes)
+
+
+def _rounded(value: torch.Tensor, dtype: torch.dtype) -> torch.Tensor | DeferredTensor:
+    if value.dtype == dtype:
+        return value
+    return DeferredTensor(dtype=dtype, shape=tuple(value.shape), make=lambda: value.to(dtype))
