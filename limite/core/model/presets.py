@@ -6,11 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from limite.core.errors import LimiteError, did_you_mean
-from limite.core.model.llama.spec import LlamaSpec
-from limite.core.model.settings import Model
 from limite.core.model.spec import ModelSpec
-
-Model.kinds = {"limite": ModelSpec, "llama": LlamaSpec}
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     # About 0.2 M parameters with a character tokenizer: learns arithmetic on a CPU in minutes.

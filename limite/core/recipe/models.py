@@ -26,7 +26,5 @@ def model_named(name: str) -> Model:
         return at(name)
     if os.sep in name or name.startswith(("~", ".")):
         raise LimiteError(f"there is no directory {name!r}")
-    raise LimiteError(
-        f"unknown model {name!r}{did_you_mean(name, PRESETS)}; "
-        "neither a preset nor a directory is called so"
-    )
+    near = did_you_mean(name, PRESETS) or "; neither a preset nor a directory is called so"
+    raise LimiteError(f"unknown model {name!r}{near}")
