@@ -64,8 +64,9 @@ def test_an_attention_says_which_operations_it_calls(tiny: Path) -> None:
     assert "simplicial_attention" in kernel_survey(recipe, decoder).choices
 
 
+@pytest.mark.parametrize("family", ["limite", "llama"])
 def test_the_model_calls_the_operations_that_are_told(
-    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    family: str, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     called: set[str] = set()
     select = ops.select
@@ -75,9 +76,9 @@ def test_the_model_calls_the_operations_that_are_told(
         return select(op, *arguments)
 
     monkeypatch.setattr(ops, "select", noted)
-    sets = ["stages.sft.steps=1"]
+    sets = ["stages.sft.steps=1", f"model.type={family}"]
     start(tiny, out=tmp_path, only=["sft", "before"], overrides=sets, echo=lambda _line: None)
-    _, plan = check_file(tiny, (), load_registry())
+    _, plan = check_file(tiny, sets, load_registry())
     assert called == set(plan.kernels)
 
 
