@@ -89,7 +89,9 @@ def test_every_tensor_is_in_one_shard_and_none_is_too_large(
     values = {f"t{n}": torch.arange(float(size)) for n, size in enumerate(sizes)}
     write_tensor_directory(folder, values, shard_bytes=shard_bytes)
     check(folder, values)
-    for file in TensorDirectory.open(folder).files.values():
+    files = TensorDirectory.open(folder).files
+    assert {path.name for path in folder.glob("*.safetensors")} == set(files)
+    for file in files.values():
         largest = max((entry.size_bytes for entry in file.entries.values()), default=0)
         assert file.total_bytes <= max(shard_bytes, largest)
         assert file.entries or not values
@@ -120,6 +122,7 @@ def test_equal_tensors_are_told_from_others_bit_by_bit(tmp_path: Path, monkeypat
         "other": other,
         "flat": table.reshape(3, 5),
         "wide": table.double(),
+        "numbers": table.view(torch.int32),
     }
     write_tensor_directory(tmp_path, values, shard_bytes=100)
     found = TensorDirectory.open(tmp_path)

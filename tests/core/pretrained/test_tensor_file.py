@@ -63,11 +63,14 @@ def test_the_safetensors_library_reads_what_is_written(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "x.safetensors"
         write_tensor_file(path, values, metadata)
-        with safetensors.safe_open(path, "pt") as file:
-            assert (file.metadata() or {}) == metadata
-            read = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        with safetensors.safe_open(path, "pt") as library:
+            assert (library.metadata() or {}) == metadata
+            read = {name: library.get_tensor(name) for name in library.keys()}  # noqa: SIM118
         assert all_bits(read) == all_bits(values) == all_bits(read_all(path))
-        assert TensorFile.open(path).metadata == metadata
+        file = TensorFile.open(path)
+        assert file.metadata == metadata
+        for entry in file.entries.values():
+            assert (file.start + entry.begin) % entry.dtype.itemsize == file.start % 8 == 0
         again = Path(folder) / "again.safetensors"
         write_tensor_file(again, reversed(values.items()), dict(reversed(metadata.items())))
         assert again.read_bytes() == path.read_bytes()
