@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from limite.core.errors import LimiteError, SettingsError, did_you_mean
+from limite.core.jsonl import write_atomic
 from limite.core.pretrained.families.llama import spec_from_config
 from limite.core.pretrained.families.llama_write import config_from_spec
 from limite.core.pretrained.gguf_config import (
@@ -99,7 +100,7 @@ def import_gguf(
         }
         with new_directory(target) as aside:
             for name, text in texts.items():
-                (aside / name).write_text(text, encoding="utf-8")
+                write_atomic(aside / name, text)
             deferred = _deferred(file, tensors, getattr(torch, dtype), progress)
             write_tensor_directory(aside, deferred, metadata={"format": "pt"})
         return _summary(file, target, config, tensors, words, dtype)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -11,11 +10,12 @@ from pathlib import Path
 
 from limite.core.errors import LimiteError
 from limite.core.jsonl import storage_error, sync_directory, sync_file
+from limite.core.pretrained.plain_file import is_there
 
 
 def refuse_existing(target: Path, option: str = "--to") -> None:
     """Says so if ``target`` exists, or if the folder it is to stand in does not."""
-    if os.path.lexists(target):
+    if is_there(target):
         raise LimiteError(f"{option}: {target} exists and is not overwritten; give another name")
     if not target.absolute().parent.is_dir():
         raise LimiteError(f"{option}: there is no folder {str(target.absolute().parent)!r}")
@@ -38,7 +38,11 @@ def new_directory(target: str | Path, option: str = "--to") -> Iterator[Path]:
                 sync_file(file)
             sync_directory(aside)
             _publish(aside, target, option)
-            sync_directory(target.absolute().parent)
+            try:
+                sync_directory(target.absolute().parent)
+            except OSError:
+                target.rename(aside)
+                raise
         finally:
             shutil.rmtree(aside, ignore_errors=True)
     except OSError as error:
@@ -51,4 +55,10 @@ def _publish(aside: Path, target: Path, option: str) -> None:
         target.mkdir()
     except FileExistsError:
         refuse_existing(target, option)
-    aside.rename(target)
+        raise
+    try:
+        aside.rename(target)
+    except OSError:
+        with contextlib.suppress(OSError):  # it is somebody else's by now
+            target.rmdir()
+        raise
