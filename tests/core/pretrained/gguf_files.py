@@ -11,10 +11,10 @@ import attrs
 import gguf
 import numpy as np
 import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from tests.core.pretrained.words import CHATML, SPECIALS, TEXTS, THOUGHT, byte_level
+from tests.core.pretrained.words import CHATML, SPECIALS, TEXTS, byte_level
 
 HEADS, KV_HEADS, HEAD_WIDTH, WIDTH, INNER, LAYERS, CONTEXT = 4, 2, 16, 64, 96, 2, 256
 QUANTISATIONS = ("F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0")
@@ -22,14 +22,16 @@ FAMILIES = ("llama", "qwen2", "qwen3")
 
 
 def digits_apart(specials: Sequence[str] = SPECIALS) -> Tokenizer:
-    """Byte-level BPE after the manner of SmolLM: every digit is a word."""
-    return _trained(
-        [
-            pre_tokenizers.Digits(individual_digits=True),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True),
-        ],
-        specials,
+    """Byte-level BPE after the manner of SmolLM: every digit is a word.
+
+    It has tokens of several digits, so that a text that is not cut there has other ids.
+    """
+    together = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
+    tokenizer = _trained([together], specials)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Digits(individual_digits=True), together]
     )
+    return tokenizer
 
 
 def gpt2() -> Tokenizer:
@@ -37,16 +39,19 @@ def gpt2() -> Tokenizer:
 
 
 def llama3(pattern: str) -> Tokenizer:
-    """Byte-level BPE after the manner of Llama 3: whole words first, a begin token always."""
-    from tokenizers import Regex
+    """Byte-level BPE after the manner of Llama 3: whole words first, a begin token always.
 
+    No merge makes its token `` whole``.
+    """
     steps = [
         pre_tokenizers.Split(Regex(pattern), behavior="isolated"),
         pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
     ]
     begin = SPECIALS[0]
-    tokenizer = _trained(steps, SPECIALS)
-    tokenizer.model.ignore_merges = True
+    data = json.loads(_trained(steps, SPECIALS).to_str())
+    data["model"]["vocab"]["Ġwhole"] = len(data["model"]["vocab"])
+    data["model"]["ignore_merges"] = True
+    tokenizer = Tokenizer.from_str(json.dumps(data))
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"{begin} $A",
         pair=f"{begin} $A {begin}:1 $B:1",
@@ -65,7 +70,7 @@ def _trained(steps: list[Any], specials: Sequence[str]) -> Tokenizer:
         special_tokens=list(specials),
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
     )
-    tokenizer.train_from_iterator(TEXTS, trainer)
+    tokenizer.train_from_iterator((*TEXTS, "12345 17 " * 9), trainer)
     return tokenizer
 
 
@@ -217,6 +222,3 @@ def _permuted(values: np.ndarray[Any, Any], heads: Any) -> np.ndarray[Any, Any]:
         for half in range(2)
     ]
     return values[order]
-
-
-__all__ = ["CHATML", "THOUGHT", "Made", "model"]

@@ -26,7 +26,9 @@ from limite.core.pretrained.tensor_directory import TensorDirectory
 from limite.core.pretrained.tokenizer import PretrainedTokenizer
 from tests.core.pretrained import gguf_files, words
 
-PROMPT = "What is 17 + 23? Don't guess:\n\n  数学 ünï 12345  <|im_end|> \t<think>so</think>"
+PROMPT = (
+    "What is the whole of 17 + 23? Don't guess:\n\n  数学 ünï 12345  <|im_end|> \t<think>so</think>"
+)
 CLOSE = 1e-5
 """Of the largest logit, in float32: the same sums in another order."""
 
