@@ -17,11 +17,9 @@ from transformers.models.qwen2.tokenization_qwen2 import PRETOKENIZE_REGEX
 
 from limite.core.errors import LimiteError, SettingsError
 from limite.core.kernels.layout import Layout
-from limite.core.model.init import build_decoder
-from limite.core.pretrained.families.llama import file_name, spec_from_config
+from limite.core.pretrained.directory import ModelDirectory
 from limite.core.pretrained.gguf import import_gguf
 from limite.core.pretrained.gguf_config import ROPE_FACTORS
-from limite.core.pretrained.load import load_parameters
 from limite.core.pretrained.tensor_directory import TensorDirectory
 from limite.core.pretrained.tokenizer import PretrainedTokenizer
 from tests.core.pretrained import gguf_files, words
@@ -33,15 +31,6 @@ CLOSE = 1e-5
 """Of the largest logit, in float32: the same sums in another order."""
 
 
-def ours_at(path):
-    """limite's decoder of a directory."""
-    config = json.loads((path / "config.json").read_text())
-    decoder = build_decoder(spec_from_config(config))
-    names = {name: file_name(name) for name, _ in decoder.named_parameters()}
-    load_parameters(decoder, TensorDirectory.open(path), names)
-    return decoder
-
-
 def check_logits(path, theirs):
     """Both load the directory ``path`` and agree with ``theirs``, the model it came from."""
     loaded = AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32)
@@ -49,7 +38,7 @@ def check_logits(path, theirs):
     with torch.no_grad():
         expected = theirs(ids[None]).logits[0]
         assert torch.equal(loaded(ids[None]).logits[0], expected)
-        decoder = ours_at(path)
+        decoder = ModelDirectory.open(path).load("float32")
         found = decoder.logits(decoder(ids, Layout.from_lengths([20])))
     assert (found - expected).abs().max() < CLOSE * expected.abs().max()
 

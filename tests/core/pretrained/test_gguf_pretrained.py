@@ -15,12 +15,8 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from limite.core.kernels.layout import Layout
-from limite.core.model.init import build_decoder
-from limite.core.pretrained.families.llama import file_name, spec_from_config
+from limite.core.pretrained.directory import ModelDirectory
 from limite.core.pretrained.gguf import import_gguf
-from limite.core.pretrained.json_files import read_object
-from limite.core.pretrained.load import load_parameters
-from limite.core.pretrained.tensor_directory import TensorDirectory
 from limite.core.pretrained.tokenizer import PretrainedTokenizer
 
 pytestmark = pytest.mark.pretrained
@@ -71,11 +67,7 @@ def test_the_greedy_continuation_is_that_of_transformers(question, directory):
         **asked, max_new_tokens=NEW_TOKENS, min_new_tokens=NEW_TOKENS, do_sample=False,
         eos_token_id=None, pad_token_id=0,
     )[0, len(prompt) :].tolist()  # fmt: skip
-    config = read_object(directory / "config.json")
-    assert config is not None
-    decoder = build_decoder(spec_from_config(config))
-    names = {name: file_name(name) for name, _ in decoder.named_parameters()}
-    load_parameters(decoder, TensorDirectory.open(directory), names)
+    decoder = ModelDirectory.open(directory).load("float32")
     found = greedy(decoder, prompt, NEW_TOKENS)
     print(tokenizer.decode(found, specials=True))
     assert found == expected
