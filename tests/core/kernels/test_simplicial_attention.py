@@ -98,3 +98,15 @@ def test_width_without_kernel() -> None:
     wide |= dict.fromkeys(("k1", "k2", "v1", "v2"), torch.zeros(1, 2, 5, 24))
     with ops.use("interpret"), pytest.raises(ValueError, match="head widths"):
         ops.simplicial_attention(**wide)
+
+
+def test_determinants_have_their_sign() -> None:
+    noise = torch.Generator().manual_seed(3)
+    q, k1, k2 = torch.randn(3, 1, 1, 1, 7, generator=noise, dtype=torch.float64)
+    out, lse = ops.simplicial_attention(
+        q, k1, k2, q, q, scale=1.0, window1=None, window2=None, form="determinant"
+    )
+    assert lse is not None
+    triples = torch.stack((q, k1, k2))[..., :6].unflatten(-1, (2, 3)).permute(1, 2, 3, 4, 0, 5)
+    torch.testing.assert_close(lse, torch.linalg.det(triples).sum(-1))
+    torch.testing.assert_close(out, q * q)

@@ -76,6 +76,6 @@ def determinant(q: Tensor, k1: Tensor, k2: Tensor) -> Tensor:
     q, k1, k2 = (each[..., : each.shape[-1] // 3 * 3] for each in (q, k1, k2))
 
     def roll(x: Tensor, by: int) -> Tensor:
-        return torch.unflatten(x, -1, (-1, 3)).roll(by, -1).flatten(-2)
+        return torch.unflatten(x, -1, (-1, 3)).roll(-by, -1).flatten(-2)
 
     return trilinear(q, roll(k1, 1), roll(k2, 2)) - trilinear(q, roll(k1, 2), roll(k2, 1))
