@@ -17,8 +17,8 @@ import attrs
 
 from limite.core.errors import LimiteError, Mistake, SettingsError, sentence
 from limite.core.pretrained.chat import choose_template, needs_extra, render_chat
-from limite.core.pretrained.generation import Generation
-from limite.core.pretrained.json_files import read_object
+from limite.core.pretrained.generation import GENERATION_FILE, Generation
+from limite.core.pretrained.json_files import read_bytes, read_object
 from limite.core.pretrained.token_files import (
     FLAGS,
     TOKENIZER,
@@ -92,7 +92,11 @@ class PretrainedTokenizer(Tokenizer):
     @cached_property
     def hashes(self) -> dict[str, str]:
         """SHA-256 of each file, for receipts: another file is another tokenizer."""
-        return tokenizer_hashes(self.path)
+        found = tokenizer_hashes(self.path)
+        generation = Path(self.path) / GENERATION_FILE  # it says which ids end a response
+        if generation.is_file():
+            found[GENERATION_FILE] = hashlib.sha256(read_bytes(generation)).hexdigest()
+        return found
 
     @property
     def sha256(self) -> str:

@@ -90,7 +90,12 @@ def test_a_run_starts_from_its_weights_and_is_bound_to_its_files(folder: Path) -
     assert 0 < moved["embed_tokens.weight"] < 0.2 * start["embed_tokens.weight"].norm()
     same = go_on(run, echo=lambda _line: None)
     assert same.path == run
-    (folder / "start" / "generation_config.json").write_text('{"eos_token_id": 1}')
+    generation = folder / "start" / "generation_config.json"
+    before = generation.read_bytes()
+    generation.write_text('{"eos_token_id": 1}')
+    with pytest.raises(LimiteError, match=r"files\.generation_config\.json"):
+        go_on(run, echo=lambda _line: None)
+    generation.write_bytes(before)
     weights = folder / "start" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-4] + os.urandom(4))
     with pytest.raises(LimiteError, match=r"files\.model\.safetensors"):
