@@ -166,6 +166,8 @@ class PretrainedTokenizer(Tokenizer):
             return tuple(self.inner.encode(text, add_special_tokens=False).ids)
         except TypeError as error:
             raise LimiteError(f"{self.path}: half of a surrogate pair is no text") from error
+        except Exception as error:  # the package has no kind of its own for a text without ids
+            raise self._no_ids([text], error) from error
 
     def encode_batch(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
         """``encode`` for many texts, on several cores."""
@@ -173,7 +175,16 @@ class PretrainedTokenizer(Tokenizer):
             many = self.inner.encode_batch(list(texts), add_special_tokens=False)
         except TypeError as error:
             raise LimiteError(f"{self.path}: half of a surrogate pair is no text") from error
+        except Exception as error:  # as above
+            raise self._no_ids(texts, error) from error
         return [tuple(each.ids) for each in many]
+
+    def _no_ids(self, texts: Iterable[str], error: Exception) -> LimiteError:
+        """The refusal of texts that the vocabulary cannot write, with what it lacks."""
+        lacking = self.lacking(texts)
+        if not lacking:
+            return LimiteError(f"{self.path}: a text cannot be encoded: {error}")
+        return LimiteError(f"{self.path}: the tokenizer has no {lacking[0]!r}")
 
     def decode(self, ids: Iterable[int], *, specials: bool = False) -> str:
         """The text of ``ids``. Special tokens leave nothing behind, unless ``specials`` are kept;
@@ -201,7 +212,11 @@ class PretrainedTokenizer(Tokenizer):
         plain = self.inner.normalizer
         expected = character if plain is None else plain.normalize_str(character)
         # A tokenizer of pieces may take the space before a text for the beginning of a word.
-        back = self.decode(self.encode(character), specials=True).strip(" ")
+        try:
+            ids = self.inner.encode(character, add_special_tokens=False).ids
+        except Exception:  # a vocabulary without a token for what is unknown refuses
+            return True
+        back = self.decode(ids, specials=True).strip(" ")
         return back not in (character.strip(" "), expected.strip(" "))
 
     @property
