@@ -17,7 +17,7 @@ from limite.core.pretrained.tokenizer import PretrainedTokenizer
 from limite.core.tokenizer import ALPHABET, SPECIALS, CharacterTokenizer
 from limite.core.types import Answer, Problem
 
-# Letters that combine, pairs that other tokenizers join or change, and what specials are spelled of.
+# Letters that combine, pairs that others join or change, and what specials are spelled of.
 ODD = "\n\r\t <>|padbosen\u0301é\u00a0\u200d\U0001f600ﬁ\x00\\\"'数\ue000"
 ALPHABETS = {"default": ALPHABET, "odd": ODD, "one": "\n"}
 
