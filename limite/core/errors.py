@@ -47,6 +47,11 @@ class SettingsError(LimiteError):
         super().__init__("\n".join(str(mistake) for mistake in self.mistakes))
 
 
+def mistakes_of(error: LimiteError) -> list[Mistake]:
+    """What an error tells, one mistake at a time."""
+    return [*error.mistakes] if isinstance(error, SettingsError) else [Mistake(str(error))]
+
+
 def sentence(error: BaseException) -> str:
     """What an exception says. One that was not raised to explain a mistake is named as well."""
     said = str(error)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
 
-from limite.core.errors import LimiteError, Mistake, SettingsError, did_you_mean
+from limite.core.errors import LimiteError, Mistake, SettingsError, did_you_mean, mistakes_of
 from limite.core.pretrained.json_files import read_object
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from limite.core.model.decoder import Decoder
     from limite.core.model.settings import DecoderSpec
+    from limite.core.pretrained.load import Dtypes
+    from limite.core.pretrained.tensor_directory import TensorDirectory
 
 CONFIG_FILE = "config.json"
 PREFIX = "model."
@@ -39,6 +41,10 @@ WRITERS: Mapping[str, str] = {
     "LlamaSpec": "limite.core.pretrained.families.llama_write",
 }
 """The settings of a decoder, and the module that writes them as a configuration."""
+
+
+DERIVED: Mapping[str, str] = {"LlamaSpec": "limite.core.pretrained.families.llama"}
+"""The settings of decoders whose older files also hold what the configuration says."""
 
 
 class Family(Protocol):
@@ -71,6 +77,40 @@ def config_of(spec: DecoderSpec) -> dict[str, Any]:
         raise LimiteError(f"no format of checkpoints holds models of {name}")
     config: dict[str, Any] = importlib.import_module(WRITERS[name]).config_from_spec(spec)
     return config
+
+
+@attrs.frozen(kw_only=True)
+class Inventory:
+    """The tensors of a decoder's checkpoint: one for each parameter, and what may be beside them.
+
+    The fields are those that ``limite.core.pretrained.load`` takes.
+    """
+
+    names: Mapping[str, str]
+    tied: Mapping[str, str]
+    derived: frozenset[str]
+
+    @classmethod
+    def of(cls, decoder: Decoder) -> Inventory:
+        names = {name: file_name(name) for name, _ in decoder.named_parameters()}
+        tied = {} if HEAD in names.values() else {HEAD: file_name("embed_tokens.weight")}
+        derived: frozenset[str] = frozenset()
+        kind = type(decoder.spec).__name__
+        if kind in DERIVED:
+            derived = importlib.import_module(DERIVED[kind]).derived_names(decoder.spec)
+        return cls(names=names, tied=tied, derived=derived)
+
+
+def load_checkpoint(
+    decoder: Decoder, tensors: TensorDirectory, *, dtypes: Dtypes = "round"
+) -> None:
+    """Gives ``decoder`` the tensors of a checkpoint, as ``load_parameters`` does."""
+    from limite.core.pretrained.load import load_parameters
+
+    found = Inventory.of(decoder)
+    load_parameters(
+        decoder, tensors, found.names, tied=found.tied, derived=found.derived, dtypes=dtypes
+    )
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -113,16 +153,40 @@ class ModelDirectory:
         import torch
 
         from limite.core.model.init import unset_decoder
-        from limite.core.pretrained.load import load_parameters
         from limite.core.pretrained.tensor_directory import TensorDirectory
 
         kind = getattr(torch, dtype or self.dtype)
         decoder = unset_decoder(self.spec, dtype=kind, device=device)
         if values:
-            names = {name: file_name(name) for name, _ in decoder.named_parameters()}
-            tied = {} if HEAD in names.values() else {HEAD: PREFIX + "embed_tokens.weight"}
-            load_parameters(decoder, TensorDirectory.open(self.path), names, tied=tied)
+            load_checkpoint(decoder, TensorDirectory.open(self.path))
         return decoder.eval()
+
+    def check(self, dtype: str | None = None) -> list[Mistake]:
+        """Everything for which ``load`` would refuse the weights, as far as headers tell.
+
+        Opens every file of weights and reads its header alone, whatever the size of the model;
+        only where a tied head is stored a second time are those two tensors read and compared.
+        """
+        import torch
+
+        from limite.core.model.init import unset_decoder
+        from limite.core.pretrained.load import mismatches
+        from limite.core.pretrained.tensor_directory import TensorDirectory
+
+        wrong: list[Mistake] = []
+        try:
+            kind = dtype or self.dtype
+        except LimiteError as error:
+            wrong, kind = mistakes_of(error), "float32"
+        try:
+            tensors = TensorDirectory.open(self.path)
+        except LimiteError as error:
+            return wrong + mistakes_of(error)
+        decoder = unset_decoder(self.spec, dtype=getattr(torch, kind), device="meta")
+        found = Inventory.of(decoder)
+        return wrong + mismatches(
+            decoder, tensors, found.names, tied=found.tied, derived=found.derived
+        )
 
     def hashes(self) -> dict[str, str]:
         """SHA-256 of the configuration and of every file of weights."""

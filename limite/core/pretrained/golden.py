@@ -13,17 +13,17 @@ from typing import Any
 
 import attrs
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor
 
 from limite.core.errors import LimiteError, Mistake, SettingsError
-from limite.core.jsonl import storage_error
 from limite.core.kernels.layout import Layout
 from limite.core.model.decoder import Decoder
 from limite.core.model.init import build_decoder
-from limite.core.pretrained.families.limite import load_published, spec_from_config
+from limite.core.pretrained.directory import load_checkpoint
+from limite.core.pretrained.families.limite import spec_from_config
 from limite.core.pretrained.json_files import is_id, read_object
+from limite.core.pretrained.tensor_directory import TensorDirectory
+from limite.core.pretrained.tensor_file import TensorFile
 
 TOLERANCES = (
     "logits_fp32_max_abs",
@@ -32,6 +32,7 @@ TOLERANCES = (
     "cached_decode_vs_prefill_fp32_max_abs",
     "bf16_run_mean_abs",
 )
+NUMBER = "golden."
 NUMBERS = (
     "input_ids",
     "logits",
@@ -67,7 +68,7 @@ class Golden:
     config: Mapping[str, Any]
     tolerances: Mapping[str, float]
     chunks: Sequence[int]
-    weights: Mapping[str, Tensor]
+    weights: TensorDirectory
     numbers: Mapping[str, Tensor]
 
     @classmethod
@@ -78,15 +79,10 @@ class Golden:
         if about is None:
             raise LimiteError(f"{path}: there is no such file")
         beside = path.with_suffix(".safetensors")
-        try:
-            tensors = load_file(beside)
-        except FileNotFoundError:
-            raise LimiteError(f"{beside}: there is no such file; it holds the tensors") from None
-        except OSError as error:
-            raise storage_error(error, beside) from error
-        except SafetensorError as error:
-            raise LimiteError(f"{beside}: not a sound safetensors file: {error}") from error
-        numbers = _under("golden.", tensors)
+        file = TensorFile.open(beside)
+        numbers = {
+            name: file.read(NUMBER + name) for name in NUMBERS if NUMBER + name in file.entries
+        }
         wrong = [Mistake(why, field, str(path)) for field, why in _wrong_settings(about)]
         wrong += [
             Mistake("missing", f"golden.{name}", str(beside))
@@ -104,7 +100,7 @@ class Golden:
             config=about["config"],
             tolerances=about["tolerances"],
             chunks=about["cached_chunk_schedule"],
-            weights={name: value for name, value in tensors.items() if name.startswith("model.")},
+            weights=TensorDirectory.of_file(file, "model."),
             numbers=numbers,
         )
 
@@ -122,7 +118,7 @@ class Golden:
         found: list[Difference] = []
         for dtype in (torch.float32, torch.float64, torch.bfloat16):
             decoder = build_decoder(spec, dtype=dtype).eval()
-            load_published(decoder, self.weights)
+            load_checkpoint(decoder, self.weights)
             with torch.no_grad():
                 half = dtype.itemsize < 4
                 found += self._half(decoder) if half else self._full(decoder)
@@ -204,14 +200,6 @@ def _far(found: Tensor, expected: Tensor) -> Tensor:
 
 def _name(decoder: Decoder) -> str:
     return str(decoder.dtype).removeprefix("torch.")
-
-
-def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {
-        name.removeprefix(prefix): value
-        for name, value in tensors.items()
-        if name.startswith(prefix)
-    }
 
 
 def _wrong_settings(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

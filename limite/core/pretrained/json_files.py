@@ -2,41 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from limite.core.errors import Mistake, SettingsError
-from limite.core.jsonl import storage_error
+from limite.core.jsonl import loads
+from limite.core.pretrained.plain_file import is_there, reading
 
 LARGEST_SMALL = 1 << 24
 """Bytes of the largest settings file that is read; real ones hold some kilobytes."""
 
-
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise ValueError(f"the key {twice!r} stands twice in one object")
-    return values
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"bare {name} is not JSON")
+_PIECE = 1 << 20
 
 
 def read_bytes(path: Path, largest: int = LARGEST_SMALL) -> bytes:
-    """What a file holds; one of more than ``largest`` bytes is not read."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(largest + 1)
-    except OSError as error:
-        raise storage_error(error, path) from error
+    """What a file holds; one of more than ``largest`` bytes is not read, nor is a pipe."""
+    with reading(path) as file:
+        data = bytearray()
+        while len(data) <= largest and (more := file.read(_PIECE)):
+            data += more
     if len(data) > largest:
         message = f"larger than {largest} bytes, which no such file is"
         raise SettingsError([Mistake(message, file=str(path))])
-    return data
+    return bytes(data)
 
 
 def json_object(data: bytes, path: Path) -> dict[str, Any]:
@@ -45,9 +33,7 @@ def json_object(data: bytes, path: Path) -> dict[str, Any]:
     Bare NaN and infinities, a key that stands twice, and anything but an object are refused.
     """
     try:
-        value = json.loads(data.decode(), object_pairs_hook=_pairs, parse_constant=_no_constant)
-    except RecursionError:
-        problem = "not JSON: nested too deeply"
+        value = loads(data, unique=True)
     except ValueError as error:
         problem = f"not JSON: {error}"
     else:
@@ -57,11 +43,9 @@ def json_object(data: bytes, path: Path) -> dict[str, Any]:
     raise SettingsError([Mistake(problem, file=str(path))])
 
 
-def read_object(path: Path) -> dict[str, Any] | None:
-    """The JSON object of a small file; None where there is no such file."""
-    if not path.exists():
-        return None
-    return json_object(read_bytes(path), path)
+def read_object(path: Path, largest: int = LARGEST_SMALL) -> dict[str, Any] | None:
+    """The JSON object of a file; None where nothing has that name."""
+    return json_object(read_bytes(path, largest), path) if is_there(path) else None
 
 
 def is_id(value: Any) -> bool:

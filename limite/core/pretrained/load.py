@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Literal
 
 import torch
@@ -24,6 +24,7 @@ def load_parameters(
     names: Mapping[str, str],
     *,
     tied: Mapping[str, str] | None = None,
+    derived: Collection[str] = (),
     dtypes: Dtypes = "round",
 ) -> None:
     """Reads the tensors of a checkpoint straight into the parameters of ``decoder``.
@@ -31,23 +32,41 @@ def load_parameters(
     ``names`` is parameter to tensor, for every parameter. Nothing is read before names, shapes
     and dtypes match one for one; all that does not is told at once. ``tied`` is tensor to tensor:
     the first may be in the checkpoint beside the second, bit for bit the same, or in its place.
+    ``derived`` are tensors that may be there and are not read.
 
     With ``round`` floats are rounded to each parameter's dtype; with ``keep`` a parameter takes
     the dtype its tensor has. On the meta device shapes and dtypes are settled and nothing is read.
+    """
+    refuse_all(mismatches(decoder, tensors, names, tied=tied, derived=derived))
+    sources = _sources(tensors, names, tied or {})
+    for name, parameter in decoder.named_parameters():
+        source = sources[names[name]]
+        dtype = tensors.entry(source).dtype
+        if dtypes == "keep" and parameter.dtype != dtype:
+            parameter.data = torch.empty_like(parameter, dtype=dtype)
+        tensors.read_into(source, parameter)
+
+
+def mismatches(
+    decoder: nn.Module,
+    tensors: TensorDirectory,
+    names: Mapping[str, str],
+    *,
+    tied: Mapping[str, str] | None = None,
+    derived: Collection[str] = (),
+) -> list[Mistake]:
+    """Why ``load_parameters`` would refuse the tensors, from what their files' headers say.
+
+    Only of a copy of a tied tensor the values count: those two tensors are compared bit by bit, a
+    little at a time. That a value is too large for a narrower dtype shows when it is read.
     """
     parameters = dict(decoder.named_parameters())
     assert parameters.keys() == names.keys(), "names must cover the parameters"
     assert len(set(names.values())) == len(names), "two parameters cannot share one tensor"
     tied = tied or {}
     sources = _sources(tensors, names, tied)
-    refuse_all(_mismatches(parameters, tensors, names, sources, tied))
-    refuse_all(_untied(tensors, tied))
-    for name, parameter in parameters.items():
-        source = sources[names[name]]
-        dtype = tensors.entry(source).dtype
-        if dtypes == "keep" and parameter.dtype != dtype:
-            parameter.data = torch.empty_like(parameter, dtype=dtype)
-        tensors.read_into(source, parameter)
+    spare = tensors.home.keys() - sources.keys() - tied.keys() - {*derived}
+    return _mismatches(parameters, tensors, names, sources, spare) + _untied(tensors, tied)
 
 
 def _sources(
@@ -66,10 +85,9 @@ def _mismatches(
     tensors: TensorDirectory,
     names: Mapping[str, str],
     sources: Mapping[str, str],
-    tied: Mapping[str, str],
+    spare: Collection[str],
 ) -> list[Mistake]:
     missing = {name for name, source in sources.items() if source not in tensors.home}
-    spare = tensors.home.keys() - sources.keys() - tied.keys()
     wrong: list[Mistake] = []
     for name in sorted(spare):
         near = did_you_mean(name, missing) if len(wrong) < _HINTS else ""

@@ -8,13 +8,9 @@ import stat
 from collections.abc import Iterator
 from io import FileIO
 from pathlib import Path
-from typing import Any
 
-from limite.core.checkpoint.tensor_header import brief
 from limite.core.errors import LimiteError, did_you_mean
-from limite.core.jsonl import loads, storage_error
-
-LARGEST_JSON = 100_000_000
+from limite.core.jsonl import storage_error
 
 
 @contextlib.contextmanager
@@ -31,23 +27,6 @@ def reading(path: Path) -> Iterator[FileIO]:
         raise LimiteError(f"{path}: no such file{did_you_mean(path.name, beside)}") from error
     except OSError as error:
         raise storage_error(error, path) from error
-
-
-def read_object(path: str | Path) -> dict[str, Any]:
-    """The JSON object in a file, in which no key is there twice."""
-    path = Path(path)
-    with reading(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        if size > LARGEST_JSON:
-            raise LimiteError(f"{path}: expected at most {LARGEST_JSON} bytes, got {size}")
-        content = file.readall()
-    try:
-        found = loads(content, unique=True)
-    except ValueError as error:
-        raise LimiteError(f"{path}: not JSON: {error}") from error
-    if not isinstance(found, dict):
-        raise LimiteError(f"{path}: expected an object, got {brief(found)}")
-    return found
 
 
 def require_inside(file: Path) -> None:

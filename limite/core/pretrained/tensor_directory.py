@@ -18,10 +18,18 @@ import attrs
 import torch
 from torch import Tensor
 
-from limite.core.checkpoint.tensor_header import NO_PICKLE, TensorEntry, brief, refuse_all, shown
+from limite.core.checkpoint.tensor_header import (
+    LARGEST_HEADER,
+    NO_PICKLE,
+    TensorEntry,
+    brief,
+    refuse_all,
+    shown,
+)
 from limite.core.errors import LimiteError, Mistake, SettingsError, did_you_mean
 from limite.core.jsonl import storage_error, write_atomic
-from limite.core.pretrained.plain_file import is_there, read_object, require_inside
+from limite.core.pretrained.json_files import read_object
+from limite.core.pretrained.plain_file import is_there, require_inside
 from limite.core.pretrained.tensor_file import (
     DeferredTensor,
     TensorFile,
@@ -60,8 +68,7 @@ class TensorDirectory:
             ) from error
         weight_map = _weight_map(path / INDEX) if INDEX in names else None
         if weight_map is None and SINGLE in names:
-            file = _open_inside(path, SINGLE)
-            return cls(path=path, files={SINGLE: file}, home=dict.fromkeys(file.entries, file))
+            return attrs.evolve(cls.of_file(_open_inside(path, SINGLE)), path=path)
         if weight_map is None:
             raise LimiteError(f"{path}: no {SINGLE} and no {INDEX}{_instead(names)}")
         if SINGLE in names and set(weight_map.values()) != {SINGLE}:
@@ -70,6 +77,12 @@ class TensorDirectory:
                 "which weights are meant is not clear, so remove one of them"
             )
         return _sharded(path, weight_map)
+
+    @classmethod
+    def of_file(cls, file: TensorFile, prefix: str = "") -> TensorDirectory:
+        """The tensors of one file, or those of them whose names begin with ``prefix``."""
+        home = {name: file for name in file.entries if name.startswith(prefix)}
+        return cls(path=file.path, files={file.path.name: file}, home=home)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -129,8 +142,8 @@ class TensorDirectory:
 def _weight_map(index: Path) -> dict[str, str]:
     """Tensor to file name. Every file name is a plain one: none leads out of the directory."""
     require_inside(index)
-    found = read_object(index)
-    if not isinstance(found.get("weight_map"), dict):
+    found = read_object(index, LARGEST_HEADER)
+    if found is None or not isinstance(found.get("weight_map"), dict):
         raise LimiteError(
             f"{index}: expected a weight_map of tensors and files, got {brief(found)}"
         )

@@ -8,11 +8,13 @@ from pathlib import Path
 import attrs
 import pytest
 import torch
-from safetensors.torch import load_file
 
 from limite.core.model.init import build_decoder
 from limite.core.model.presets import preset
-from limite.core.pretrained.families.limite import load_published, spec_from_config
+from limite.core.pretrained.directory import load_checkpoint
+from limite.core.pretrained.families.limite import spec_from_config
+from limite.core.pretrained.tensor_directory import TensorDirectory
+from limite.core.pretrained.tensor_file import TensorFile
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 
@@ -22,7 +24,7 @@ class Golden:
     """The golden decoder's configuration, weights, inputs and expectations."""
 
     about: dict
-    weights: dict
+    weights: TensorDirectory
     numbers: dict
 
     def __getitem__(self, name):
@@ -35,11 +37,11 @@ class Golden:
 
 @pytest.fixture(scope="session")
 def golden():
-    tensors = load_file(GOLDEN / "limite_tiny.safetensors")
+    file = TensorFile.open(GOLDEN / "limite_tiny.safetensors")
     return Golden(
         about=json.loads((GOLDEN / "limite_tiny.json").read_text()),
-        weights={k: v for k, v in tensors.items() if k.startswith("model.")},
-        numbers={k.removeprefix("golden."): v for k, v in tensors.items() if k.startswith("g")},
+        weights=TensorDirectory.of_file(file, "model."),
+        numbers={k.removeprefix("golden."): file.read(k) for k in file.entries if k[0] == "g"},
     )
 
 
@@ -52,7 +54,7 @@ def golden_decoder(golden):
         if dtype not in made:
             spec = spec_from_config(golden.about["config"])
             made[dtype] = build_decoder(spec, dtype=dtype)
-            load_published(made[dtype], golden.weights)
+            load_checkpoint(made[dtype], golden.weights)
         return made[dtype]
 
     return make

@@ -9,7 +9,8 @@ from limite.core.kernels.layout import Layout
 from limite.core.model.init import build_decoder, count_parameters
 from limite.core.model.presets import preset
 from limite.core.model.rope import frequencies
-from limite.core.pretrained.families.limite import PREFIX, spec_from_config
+from limite.core.pretrained.directory import file_name
+from limite.core.pretrained.families.limite import spec_from_config
 
 ROWS, TOKENS = 2, 24
 # Rounding of a float64 run is far below the float32 expectations it is compared with.
@@ -147,7 +148,7 @@ def test_the_inventory_of_the_published_model(inventory):
     decoder = build_decoder(spec, dtype=torch.bfloat16, device="meta")
     kinds = {torch.bfloat16: "BF16", torch.float32: "F32"}
     found = {
-        PREFIX + name: [kinds[value.dtype], list(value.shape)]
+        file_name(name): [kinds[value.dtype], list(value.shape)]
         for name, value in decoder.state_dict().items()
     }
     assert found == inventory["tensors"]

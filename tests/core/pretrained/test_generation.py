@@ -125,7 +125,7 @@ def test_every_mistake_is_told_at_once() -> None:
         (b"\x80\x04K\x01.", "not JSON"),
         (b"[1]", "expected a JSON object, got list"),
         (b'{"temperature": NaN}', "bare NaN"),
-        (b'{"eos_token_id": 1, "eos_token_id": 2}', "'eos_token_id' stands twice"),
+        (b'{"eos_token_id": 1, "eos_token_id": 2}', "'eos_token_id' is there twice"),
         (b"[" * 100_000, "nested too deeply"),
     ],
 )

@@ -116,8 +116,8 @@ def test_files_that_cannot_be_read_are_refused(copy: Path) -> None:
         Golden.read(copy.with_name("other.json"))
     beside = copy.with_suffix(".safetensors")
     beside.write_bytes(beside.read_bytes()[:-1])
-    with pytest.raises(LimiteError, match="not a sound safetensors file"):
+    with pytest.raises(LimiteError, match=r"tiny\.safetensors: .*the file is cut short"):
         Golden.read(copy)
     beside.unlink()
-    with pytest.raises(LimiteError, match="it holds the tensors"):
+    with pytest.raises(LimiteError, match=r"tiny\.safetensors: no such file"):
         Golden.read(copy)

@@ -12,8 +12,9 @@ from torch import Tensor, nn
 
 from limite.core.errors import LimiteError, SettingsError
 from limite.core.model.init import build_decoder
-from limite.core.pretrained.families.limite import PREFIX, spec_from_config
-from limite.core.pretrained.load import load_parameters
+from limite.core.pretrained.directory import file_name, load_checkpoint
+from limite.core.pretrained.families.limite import spec_from_config
+from limite.core.pretrained.load import load_parameters, mismatches
 from limite.core.pretrained.tensor_directory import TensorDirectory, write_tensor_directory
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -120,6 +121,7 @@ def test_a_tied_copy_must_be_the_same(store: Store) -> None:
     tensors = store(VALUES | {"lm_head.weight": table})
     load_parameters(model, tensors, NAMES, tied=TIED)
     assert torch.equal(model.table, table.bfloat16())
+    assert not mismatches(model, tensors, NAMES, tied=TIED)
     with pytest.raises(LimiteError, match=r"lm_head\.weight: this model has no such tensor"):
         load_parameters(model, tensors, NAMES)
 
@@ -129,11 +131,23 @@ def test_a_tied_copy_that_differs_is_refused(store: Store, other: str) -> None:
     copy = VALUES["model.table"].clone()
     copy[3, 2] += 1e-6
     copy = {"value": copy, "dtype": copy.double(), "shape": copy[:3].clone()}[other]
-    tensors = store(VALUES | {"lm_head.weight": copy})
+    tensors = store(VALUES | {"lm_head.weight": copy, "spare": copy})
     model = Small()
+    told = mismatches(model, tensors, NAMES, tied=TIED)
+    assert [mistake.path for mistake in told] == ["spare", "lm_head.weight"]
     with pytest.raises(LimiteError, match=r"lm_head\.weight: differs from model\.table, which"):
         load_parameters(model, tensors, NAMES, tied=TIED)
     assert not model.table.any()
+
+
+def test_derived_tensors_are_not_read_and_may_be_anything(store: Store) -> None:
+    tensors = store(VALUES | {"model.freq": torch.ones(3), "model.frequent": torch.ones(3)})
+    model = Small()
+    with pytest.raises(SettingsError) as caught:
+        load_parameters(model, tensors, NAMES, derived={"model.freq", "elsewhere"})
+    assert [mistake.path for mistake in caught.value.mistakes] == ["model.frequent"]
+    load_parameters(model, tensors, NAMES, derived={"model.freq", "model.frequent"})
+    assert torch.equal(model.weight, VALUES["model.weight"].float())
 
 
 def test_a_tied_copy_may_stand_for_what_it_is_a_copy_of(store: Store) -> None:
@@ -160,10 +174,9 @@ def test_the_published_models_whole_inventory_is_loaded_on_the_meta_device(tmp_p
     assert len(tensors.names) == 743
     for dtypes in ("keep", "round"):
         decoder = build_decoder(spec, dtype=torch.bfloat16, device="meta")
-        names = {name: PREFIX + name for name, _ in decoder.named_parameters()}
-        load_parameters(decoder, tensors, names, tied={"lm_head.weight": "x"}, dtypes=dtypes)
+        load_checkpoint(decoder, tensors, dtypes=dtypes)
         kinds = {torch.bfloat16: "BF16", torch.float32: "F32"}
         assert {
-            names[name]: [kinds[value.dtype], list(value.shape)]
+            file_name(name): [kinds[value.dtype], list(value.shape)]
             for name, value in decoder.named_parameters()
         } == inventory["tensors"]

@@ -35,8 +35,8 @@ BEFORE = """
 FULL = """
     from limite.core.model.limite import LimiteDecoder
     from limite.core.model.resolve import attention_component
-    from limite.core.pretrained.families.limite import PREFIX, spec_from_config
-    from limite.core.pretrained.load import load_parameters
+    from limite.core.pretrained.directory import file_name, load_checkpoint
+    from limite.core.pretrained.families.limite import spec_from_config
 
     inventory = json.loads((Path(sys.argv[2]) / "limite_1b_inventory.json").read_text())
     dtypes = {"BF16": torch.bfloat16, "F32": torch.float32}
@@ -147,13 +147,11 @@ def test_the_published_models_whole_geometry_is_written_in_shards_and_read(folde
         component = attention_component(spec.attention)
         decoder = LimiteDecoder(spec, component, dtype=torch.bfloat16)
         tensors = TensorDirectory.open(here / "model")
-        names = {name: PREFIX + name for name, _ in decoder.named_parameters()}
-        tied = {"lm_head.weight": PREFIX + "embed_tokens.weight"}
-        load_parameters(decoder, tensors, names, tied=tied, dtypes="keep")
+        load_checkpoint(decoder, tensors, dtypes="keep")
         print(peak_bytes() - before, peak_bytes())
         numbers = {name: number for number, name in enumerate(inventory["tensors"])}
         for name, parameter in decoder.named_parameters():
-            assert torch.equal(parameter, values(numbers[names[name]])), name
+            assert torch.equal(parameter, values(numbers[file_name(name)])), name
         assert tensors.total_bytes == inventory["tensor_bytes"]
         """,
     )

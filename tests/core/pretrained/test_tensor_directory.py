@@ -185,7 +185,7 @@ def test_an_index_that_points_elsewhere_is_refused(folder: Path, file: object) -
 
 @pytest.mark.parametrize("content", [
     (b"", "not JSON"), (b"{", "not JSON"), (b"\xff", "not JSON"), (b"NaN", "bare NaN"),
-    (b"[]", r"expected an object, got \[\]"), (b"{}", "expected a weight_map"),
+    (b"[]", "expected a JSON object, got list"), (b"{}", "expected a weight_map"),
     (b'{"weight_map": []}', "expected a weight_map"), (b'{"weight_map": {}}', "got none"),
     (b'{"weight_map": {"a": "b", "a": "c"}}', "the key 'a' is there twice"),
 ])  # fmt: skip

@@ -173,7 +173,7 @@ def test_settings_at_odds_with_the_vocabulary_are_refused_all_at_once(tmp_path: 
         (b"\x80\x04\x95\x0b\x00\x00\x00\x00\x00\x00\x00\x8c\x05posix\x94.", "not JSON"),
         (b"PK\x03\x04", "not JSON"),
         (b"[]", "expected a JSON object, got list"),
-        (b'{"model": {"vocab": {"a": 0, "a": 1}}}', "the key 'a' stands twice"),
+        (b'{"model": {"vocab": {"a": 0, "a": 1}}}', "the key 'a' is there twice"),
         (b'{"a":' * 50_000, "nested too deeply"),
     ],
 )

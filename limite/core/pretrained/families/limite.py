@@ -7,18 +7,11 @@ where the file came from. Nothing is guessed: a field that is missing or new is 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from limite.core.errors import LimiteError, Mistake, SettingsError, did_you_mean
 from limite.core.model.resolve import attention_component, unstructured
 from limite.core.model.spec import ModelSpec
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from limite.core.model.decoder import Decoder
-
-PREFIX = "model."
 
 SIZES = {
     "hidden_size": "width",
@@ -250,34 +243,3 @@ def _is_count(value: Any) -> bool:
 def _same(value: Any, wanted: Any) -> bool:
     """Equal, and not by way of 1 == True."""
     return value == wanted and isinstance(value, bool) == isinstance(wanted, bool)
-
-
-def load_published(decoder: Decoder, tensors: Mapping[str, Tensor]) -> None:
-    """Copies a checkpoint's tensors into ``decoder``, each rounded to the parameter's dtype.
-
-    Names must match one for one, and shapes too; a tied ``lm_head.weight`` may be there.
-    """
-    import torch
-
-    parameters = {PREFIX + name: value for name, value in decoder.named_parameters()}
-    given = dict(tensors)
-    tied = given.pop("lm_head.weight", None)
-    table = given.get(PREFIX + "embed_tokens.weight")
-    wrong = [
-        Mistake("no such tensor in this model", path=n) for n in sorted({*given} - {*parameters})
-    ]
-    wrong += [Mistake("missing", path=name) for name in sorted({*parameters} - {*given})]
-    wrong += [
-        Mistake(
-            f"expected shape {list(parameters[name].shape)}, got {list(value.shape)}", path=name
-        )
-        for name, value in sorted(given.items())
-        if name in parameters and value.shape != parameters[name].shape
-    ]
-    if tied is not None and table is not None and not torch.equal(tied, table):
-        wrong.append(Mistake("differs from the token table it is tied to", path="lm_head.weight"))
-    if wrong:
-        raise SettingsError(wrong)
-    with torch.no_grad():
-        for name, value in given.items():
-            parameters[name].copy_(value)

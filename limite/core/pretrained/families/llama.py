@@ -8,7 +8,6 @@ only way when they were written (as many key/value heads as heads, a rotary base
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -29,9 +28,6 @@ from limite.core.pretrained.families.llama_write import config_from_spec as conf
 
 SPEC = LlamaSpec
 PREFIX = "model."
-HEAD = "lm_head."
-DERIVED = re.compile(r"model\.(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq")
-"""Tensors of older files that repeat what the configuration says."""
 
 
 def spec_from_config(config: Mapping[str, Any], vocabulary: int | None = None) -> LlamaSpec:
@@ -192,21 +188,10 @@ def _windowed_layers(
     return seeing
 
 
-def file_name(parameter: str) -> str:
-    """What files call a parameter of the decoder."""
-    return parameter if parameter.startswith(HEAD) else PREFIX + parameter
-
-
-def parameter_name(name: str) -> str | None:
-    """The parameter that files call so; None for what no decoder of the family has."""
-    if name.startswith(HEAD):
-        return name
-    return name.removeprefix(PREFIX) if name.startswith(PREFIX) else None
-
-
-def is_derived(name: str) -> bool:
-    """Whether a tensor of a file only repeats what the configuration says."""
-    return DERIVED.fullmatch(name) is not None
+def derived_names(spec: LlamaSpec) -> frozenset[str]:
+    """Tensors of older files that repeat what the configuration says: the rotary frequencies."""
+    layers = [f"layers.{layer}.self_attn." for layer in range(spec.layers)]
+    return frozenset(f"{PREFIX}{place}rotary_emb.inv_freq" for place in ("", *layers))
 
 
 def _is_size(value: Any) -> bool:

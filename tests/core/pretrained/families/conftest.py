@@ -10,7 +10,8 @@ import torch
 
 from limite.core.kernels.layout import Layout
 from limite.core.model.init import build_decoder
-from limite.core.pretrained.families.llama import file_name, is_derived, spec_from_config
+from limite.core.pretrained.directory import file_name
+from limite.core.pretrained.families.llama import spec_from_config
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -118,7 +119,7 @@ def written(config):
 
 def load(decoder, tensors):
     """Gives a decoder the tensors of a file."""
-    given = {name: value for name, value in tensors.items() if not is_derived(name)}
+    given = dict(tensors)
     if decoder.spec.tied_head:
         given.pop("lm_head.weight", None)
     parameters = {file_name(name): value for name, value in decoder.named_parameters()}
