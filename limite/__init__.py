@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from limite.plugins.attention.everywhere import Global as Global
     from limite.plugins.attention.local import Local as Local
     from limite.plugins.attention.local_global import LocalGlobal as LocalGlobal
+    from limite.plugins.attention.simplicial import Simplicial as Simplicial
     from limite.plugins.curricula.pass_rate import PassRate as PassRate
     from limite.plugins.curricula.uniform import Uniform as Uniform
     from limite.plugins.loggers.console import Console as Console
@@ -104,6 +105,7 @@ _MODULES = {
     "limite.plugins.attention.everywhere": "Global",
     "limite.plugins.attention.local": "Local",
     "limite.plugins.attention.local_global": "LocalGlobal",
+    "limite.plugins.attention.simplicial": "Simplicial",
     "limite.plugins.curricula.pass_rate": "PassRate",
     "limite.plugins.curricula.uniform": "Uniform",
     "limite.plugins.loggers.console": "Console",

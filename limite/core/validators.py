@@ -31,6 +31,14 @@ def option(*choices: str) -> Option:
     return Option(choices)
 
 
+def layer_numbers(_instance: Any, attribute: Any, value: Any) -> None:
+    """Layer numbers in rising order, or None."""
+    if value is not None and (list(value) != sorted(set(value)) or min(value, default=0) < 0):
+        raise ValueError(
+            f"{attribute.name!r} must list layer numbers from 0 in rising order, got {list(value)}"
+        )
+
+
 def at_least_one_weight(_instance: Any, attribute: Any, value: Any) -> None:
     """A mapping of names to finite weights, none negative, not all zero."""
     if not value:

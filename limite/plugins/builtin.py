@@ -31,6 +31,7 @@ def limite_register(registry: Registrar) -> None:
     registry.attention("global", f"{plugins}.attention.everywhere:Global")
     registry.attention("local", f"{plugins}.attention.local:Local")
     registry.attention("local-global", f"{plugins}.attention.local_global:LocalGlobal")
+    registry.attention("simplicial", f"{plugins}.attention.simplicial:Simplicial")
 
     schedules = f"{plugins}.schedules"
     registry.lr_schedule("constant", f"{schedules}.constant:Constant")

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from limite.core.kernels.layout import Layout
 from limite.core.kernels.moment import Moment
+from limite.core.seeds import Seeds
+
+if TYPE_CHECKING:
+    from limite.core.kinds import Attention
+    from limite.core.model.spec import AttentionShape
 
 
 class LayerCache:
     """What one layer remembers of each row. The cache around it asks no more than this."""
+
+    @property
+    def bytes(self) -> int:
+        """What it takes, all rows together."""
+        raise NotImplementedError
 
     def select(self, rows: Tensor) -> LayerCache:
         """The cache of the given rows, in that order; a row may be asked for more than once."""
@@ -32,6 +42,9 @@ class AttentionMixer(nn.Module):
     return ``[N, heads, D]``. Query head h belongs to key/value head h // (heads / kv_heads).
 
     A row's result must not depend on the other rows; in ``extend`` and ``step`` not even by a bit.
+
+    Parameters of its own, if it has any, lie below the block's under ``mixer.``. They get the dtype
+    of the block's matrices; their first values are the mixer's to give (``initialise``).
     """
 
     operations: ClassVar[tuple[str, ...]] = ("attention", "attention_decode")
@@ -42,6 +55,16 @@ class AttentionMixer(nn.Module):
 
     window: int | None = None
     """How many tokens one sees, itself included; None: all before it."""
+
+    def initialise(self, seeds: Seeds) -> None:
+        """Gives parameters of its own their first values. ``seeds`` are this mixer's alone."""
+
+    def arithmetic(self, tokens: int) -> int:
+        """Floating-point operations to mix a row of ``tokens`` tokens, the backward pass aside.
+
+        For estimates. Products with parameters of its own are counted elsewhere, as all are.
+        """
+        return 0
 
     def forward(
         self, queries: Tensor, keys: Tensor, values: Tensor, inputs: Tensor, layout: Layout
@@ -82,3 +105,10 @@ class AttentionMixer(nn.Module):
         The lengths of ``moment`` count this token.
         """
         raise NotImplementedError
+
+
+def mixer_of(attention: Attention, shape: AttentionShape, dtype: torch.dtype) -> AttentionMixer:
+    """The mixer of one layer, for a block whose matrices are of ``dtype``."""
+    mixer = attention.build(shape).to(dtype)
+    assert isinstance(mixer, AttentionMixer), f"build gave a {type(mixer).__name__}"
+    return mixer

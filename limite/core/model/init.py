@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from limite.core.kinds import Attention
+from limite.core.model.attention import AttentionMixer
 from limite.core.model.decoder import Decoder
 from limite.core.model.limite import LimiteDecoder
 from limite.core.model.llama.decoder import LlamaDecoder
@@ -61,7 +62,7 @@ def initialise(decoder: Decoder, seeds: Seeds) -> None:
     square root of twice the depth. Norms' weights, scales and residual scalars are 1, biases 0,
     gates 0 (a factor of 1), XSA off, and mixtures pick the current stream alone: every layer
     starts as a plain pre-norm block.
-    Parameters this file does not know (an attention's own) keep the values they were built with.
+    An attention with parameters of its own fills them itself.
     """
     shrink = 1.0 / math.sqrt(2 * decoder.spec.layers)
     for name, parameter in decoder.named_parameters():
@@ -77,6 +78,9 @@ def initialise(decoder: Decoder, seeds: Seeds) -> None:
             generator = seeds.torch_stream("init", name)
             values = torch.empty(parameter.shape, dtype=torch.float32, device="cpu")
             parameter.copy_(values.normal_(0.0, spread, generator=generator))
+    for name, module in decoder.named_modules():
+        if isinstance(module, AttentionMixer):
+            module.initialise(seeds.child("init", name))
 
 
 WRITERS = frozenset({"o_proj", "down_proj"})

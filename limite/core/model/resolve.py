@@ -16,10 +16,14 @@ def attention_component(attention: Attention | str | Mapping[str, Any]) -> Atten
     """
     if not isinstance(attention, str | Mapping):
         return attention
-    settings = {"type": attention} if isinstance(attention, str) else dict(attention)
     # The registry stands above the model: it is reached by name, and only when asked for one.
     registry = importlib.import_module("limite.core.discover").load_registry()
-    component: Attention = registry.get("attention", settings.pop("type")).load()(**settings)
+    component: Attention
+    if isinstance(attention, str):
+        component = registry.get("attention", attention).load()()
+    else:
+        config = importlib.import_module("limite.core.config")
+        component = config.structure(attention, Attention, registry)
     return component
 
 

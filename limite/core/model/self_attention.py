@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import attrs
 import torch
 import torch.nn.functional as F
@@ -12,7 +10,7 @@ from torch import Tensor, nn
 from limite.core.kernels.layout import Layout
 from limite.core.kernels.ops import Rotation, head_mix, qk_norm_rope
 from limite.core.kinds import Attention
-from limite.core.model.attention import AttentionMixer
+from limite.core.model.attention import mixer_of
 from limite.core.model.cache import Cache
 from limite.core.model.spec import AttentionShape, ModelSpec
 from limite.core.model.weights import Matrix, folded, small_dtype, unset
@@ -68,8 +66,7 @@ class SelfAttention(nn.Module):
             width=spec.width,
             scale=spec.attention_scale,
         )
-        mixer: Any = attention.build(shape)
-        self.mixer: AttentionMixer = mixer
+        self.mixer = mixer_of(attention, shape, dtype)
 
     def queries_and_keys(self) -> Tensor:
         """Their projections as one matrix, scaled."""

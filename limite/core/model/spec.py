@@ -9,21 +9,11 @@ from attrs.validators import and_, ge, gt, le, optional
 
 from limite.core.kinds import Attention
 from limite.core.model.settings import Model
-from limite.core.validators import option
+from limite.core.validators import layer_numbers, option
 
 if TYPE_CHECKING:
     from limite.core.model.decoder import Decoder
     from limite.core.seeds import Seeds
-
-
-def _layer_numbers(_instance: Any, attribute: Any, value: Any) -> None:
-    """Layer numbers in rising order, or None."""
-    if value is None:
-        return
-    if list(value) != sorted(set(value)) or any(number < 0 for number in value):
-        raise ValueError(
-            f"{attribute.name!r} must list layer numbers from 0 in rising order, got {list(value)}"
-        )
 
 
 def _cap(_instance: Any, attribute: Any, value: Any) -> None:
@@ -101,7 +91,7 @@ class ModelSpec(Model):
     )
     value_layers: tuple[int, ...] | None = attrs.field(
         default=None,
-        validator=_layer_numbers,
+        validator=layer_numbers,
         metadata={"help": "layers with value embeddings; None: 1, 4, 7, ..."},
     )
     value_width: int | None = attrs.field(
@@ -122,12 +112,12 @@ class ModelSpec(Model):
     )
     xsa_layers: tuple[int, ...] | None = attrs.field(
         default=None,
-        validator=_layer_numbers,
+        validator=layer_numbers,
         metadata={"help": "layers that remove the own value's direction; None: all"},
     )
     mudd_layers: tuple[int, ...] | None = attrs.field(
         default=None,
-        validator=_layer_numbers,
+        validator=layer_numbers,
         metadata={"help": "layers fed by a mixture of earlier states; None: the middle, the last"},
     )
     mudd_taps: tuple[tuple[int, ...], ...] | None = attrs.field(

@@ -53,21 +53,22 @@ def _places(length: int) -> int:
 def sorted_chunks(layout: Layout, before: tuple[int, ...], slots: int) -> Chunks:
     """The rows of a chunk by size, so that the shapes a row is computed in are its own."""
     members: dict[tuple[int, int], list[int]] = {}
-    single: list[int] = []
     for row, (length, seen) in enumerate(zip(layout.lengths, before, strict=True)):
-        if length == 1:
-            single.append(row)
-        elif length:
+        if length > 1:
             past = min(slots, bucket(seen)) if seen else 0
             members.setdefault((_places(length), past), []).append(row)
     groups = [
         _group(layout, before, numbers, places, past, slots)
         for (places, past), numbers in members.items()
     ]
-    return Chunks(groups, _single(layout, before, single) if single else None)
+    return Chunks(groups, single_tokens(layout, before))
 
 
-def _single(layout: Layout, before: tuple[int, ...], numbers: list[int]) -> SingleTokens:
+def single_tokens(layout: Layout, before: tuple[int, ...]) -> SingleTokens | None:
+    """The rows of a chunk that have one token; None where none has."""
+    numbers = [row for row, length in enumerate(layout.lengths) if length == 1]
+    if not numbers:
+        return None
     rows = torch.tensor(numbers, device=layout.device)
     lengths = [before[row] + 1 for row in numbers]
     moment = Moment(torch.tensor(lengths, device=layout.device), max(lengths), min(lengths))

@@ -46,6 +46,10 @@ class KeyValueCache(LayerCache):
     def slots(self) -> int:
         return self.values.shape[2]
 
+    @property
+    def bytes(self) -> int:
+        return self.stored_keys.nbytes + self.values.nbytes
+
     def select(self, rows: Tensor) -> KeyValueCache:
         return KeyValueCache(
             self.stored_keys.index_select(0, rows),
@@ -78,7 +82,7 @@ class KeyValueCache(LayerCache):
     def append_one(self, keys: Tensor, values: Tensor, moment: Moment) -> None:
         """Stores one token ``[R, kv_heads, D]`` of each row."""
         rows, kv_heads, slots, width = self.values.shape
-        memo = ("append", slots, kv_heads)
+        memo = ("append", slots, kv_heads, width)
         if memo not in moment.memo:
             slot = (moment.lengths - 1) % slots
             if kv_heads > 1:

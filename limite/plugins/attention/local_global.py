@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import attrs
 from attrs.validators import and_, ge, le
 
 from limite.core.model.spec import AttentionShape
+from limite.core.validators import layer_numbers
 from limite.plugins.attention.everywhere import Global
 from limite.plugins.attention.local import Local
 
 if TYPE_CHECKING:
     from limite.core.model.attention import AttentionMixer
-
-
-def _layer_numbers(_instance: Any, attribute: Any, value: Any) -> None:
-    if value is not None and (list(value) != sorted(set(value)) or min(value, default=0) < 0):
-        raise ValueError(
-            f"{attribute.name!r} must list layer numbers from 0 in rising order, got {list(value)}"
-        )
 
 
 @attrs.frozen(kw_only=True)
@@ -36,7 +30,7 @@ class LocalGlobal:
     global_every: int = attrs.field(
         default=4, validator=and_(ge(1), le(2**24)), metadata={"unit": "layers"}
     )
-    global_layers: tuple[int, ...] | None = attrs.field(default=None, validator=_layer_numbers)
+    global_layers: tuple[int, ...] | None = attrs.field(default=None, validator=layer_numbers)
     global_rotary: bool = False
 
     def is_global(self, layer: int) -> bool:

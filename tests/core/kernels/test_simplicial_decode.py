@@ -61,3 +61,24 @@ def test_log_sum_exp_only_where_needed(name: str) -> None:
         out, lse = ops.simplicial_attention_decode(**FINE, need_lse=False)
     assert lse is None
     assert torch.equal(out, torch.zeros(2, 4, 1, 16))
+
+
+@pytest.mark.parametrize(("window1", "window2"), [(None, 70), (150, 3), (66, None), (64, 64)])
+def test_long_windows_are_read_in_several_pieces(window1: int | None, window2: int | None) -> None:
+    noise = torch.Generator().manual_seed(1)
+    lengths = torch.tensor([1, 64, 65, 140, 400])  # the last has gone round
+
+    def drawn(heads: int, slots: int) -> torch.Tensor:
+        return torch.randn(5, heads, slots, 4, generator=noise, dtype=torch.float64)
+
+    streams = (drawn(4, 1), drawn(2, 160), drawn(2, 140), drawn(2, 160), drawn(2, 140))
+    sight: dict[str, Any] = {"scale": 0.7, "window1": window1, "window2": window2}
+    found = {}
+    for name in ("cpu", "reference"):
+        with ops.use(f"simplicial_attention_decode={name}"):
+            found[name] = ops.simplicial_attention_decode(*streams, lengths, **sight)
+    for mine, formula in zip(found["cpu"], found["reference"], strict=True):
+        torch.testing.assert_close(mine, formula, rtol=1e-12, atol=1e-12)
+    with ops.use("simplicial_attention_decode=cpu"):
+        few = ops.simplicial_attention_decode(*(x[:3] for x in streams), lengths[:3], **sight)
+    assert torch.equal(few[0], found["cpu"][0][:3])

@@ -11,7 +11,8 @@ from limite.core.model.attention import AttentionMixer
 from limite.plugins.attention.everywhere import Global
 from limite.plugins.attention.local import Local
 from limite.plugins.attention.local_global import LocalGlobal
-from limite.plugins.conformance import attention
+from limite.plugins.attention.simplicial import Simplicial
+from limite.plugins.conformance import attention, attention_own
 from limite.plugins.conformance.attention import attention_laws
 
 COMPONENTS = {
@@ -20,6 +21,10 @@ COMPONENTS = {
     "local-1": Local(window=1),
     "local-70": Local(window=70),
     "local-global": LocalGlobal(window=3, global_every=2),
+    "simplicial": Simplicial(),
+    "simplicial-3-5": Simplicial(window1=3, window2=5, every=1),
+    "simplicial-70-2": Simplicial(window1=70, window2=2, layers=(0, 2), rotary=True, other=Local()),
+    "determinant": Simplicial(window1=6, window2=4, every=1, form="determinant", rotary=True),
 }
 LAWS = [
     pytest.param(law, id=f"{name}-{title}")
@@ -36,6 +41,13 @@ def test_the_law_holds(law):
 def test_windows_have_a_law_of_their_own():
     assert "a_wide_window_sees_everything" in attention_laws(Local())
     assert "a_wide_window_sees_everything" not in attention_laws(Global())
+    assert "a_wide_window_sees_everything" in attention_laws(Simplicial())
+
+
+def test_parameters_have_laws_of_their_own():
+    own = {"own_parameters_come_from_their_seeds", "own_parameters_learn"}
+    assert own <= set(attention_laws(Simplicial()))
+    assert not own & set(attention_laws(Local()))
 
 
 @pytest.fixture
@@ -49,6 +61,7 @@ def quick(monkeypatch):
         return lambda check: once(given(**strategies)(check))
 
     monkeypatch.setattr(attention, "drawn", drawn)
+    monkeypatch.setattr(attention_own, "drawn", drawn)
 
 
 @attrs.frozen
@@ -86,6 +99,12 @@ def _knows_the_batch(step, queries, keys, values, inputs, cache, moment):
     return step(queries, keys, values, inputs, cache, moment) * (1 + 1e-15 * len(queries))
 
 
+def _keeps_the_old_row(new_cache, *sizes):
+    cache = new_cache(*sizes)
+    cache.replace = lambda rows, source: None
+    return cache
+
+
 def _interleaves_groups(forward, queries, keys, values, inputs, layout):
     """Query head h with key/value head h % kv_heads."""
     order = torch.arange(queries.shape[1]).view(-1, keys.shape[1]).t().flatten()
@@ -99,6 +118,7 @@ def _interleaves_groups(forward, queries, keys, values, inputs, layout):
         ("forward", _mixes_rows, "rows_have_no_effect_on_each_other"),
         ("step", _forgets_scale, "cached_equals_uncached"),
         ("step", _takes_the_first, "a_cache_gives_and_repeats_rows"),
+        ("new_cache", _keeps_the_old_row, "a_cache_takes_rows_over"),
         ("step", _knows_the_batch, "a_row_does_not_know_the_batch"),
         ("forward", _interleaves_groups, "grouped_equals_repeated_heads"),
     ],
@@ -132,3 +152,100 @@ def test_what_build_gives_must_be_a_mixer():
     assert not issubclass(torch.nn.Linear, AttentionMixer)
     with pytest.raises(AssertionError, match="Linear"):
         attention_laws(attrs.define(Wrong)())
+
+
+@attrs.frozen
+class SpoiltPairs:
+    """2-simplicial attention in every layer, with something in it changed."""
+
+    change: object
+
+    def build(self, shape):
+        mixer = Simplicial(window1=3, window2=2, every=1).build(shape)
+        self.change(mixer)
+        return mixer
+
+
+def _stepping_with(**settings):
+    """Steps, and nothing else, see other settings."""
+
+    def change(mixer):
+        right = {name: getattr(mixer, name) for name in settings}
+        original = mixer.step
+
+        def step(*given):
+            vars(mixer).update(settings)
+            try:
+                return original(*given)
+            finally:
+                vars(mixer).update(right)
+
+        mixer.step = step
+
+    return change
+
+
+def _forgets_second_values(mixer):
+    original = mixer.new_cache
+
+    def new_cache(*sizes):
+        cache = original(*sizes)
+        append = cache.second.append
+        cache.second.append = lambda keys, values, *rest: append(keys, 1 + 0 * values, *rest)
+        return cache
+
+    mixer.new_cache = new_cache
+
+
+def _takes_the_next_head(mixer):
+    original = mixer._streams
+
+    def streams(*given):
+        q, k1, k2, v1, v2 = original(*given)
+        return q, k1, k2.roll(1, 1), v1, v2
+
+    mixer._streams = streams
+
+
+def _averages_second_keys(mixer):
+    original = mixer._streams
+
+    def streams(*given):
+        q, k1, k2, v1, v2 = original(*given)
+        return q, k1, k2 - k2.mean(0), v1, v2
+
+    mixer._streams = streams
+
+
+def _second_projection_does_not_learn(mixer):
+    original = mixer._streams
+
+    def streams(*given):
+        q, k1, k2, v1, v2 = original(*given)
+        return q, k1, 2 * k2 - k2.detach(), v1, v2
+
+    mixer._streams = streams
+
+
+def _ignores_seeds(mixer):
+    mixer.initialise = lambda seeds: [torch.nn.init.normal_(x) for x in mixer.parameters()]
+
+
+@pytest.mark.parametrize(
+    ("change", "law"),
+    [
+        (_stepping_with(window2=1), "cached_equals_uncached"),
+        (_stepping_with(window1=2), "cached_equals_uncached"),
+        (_forgets_second_values, "cached_equals_uncached"),
+        (_forgets_second_values, "a_cache_gives_and_repeats_rows"),
+        (_forgets_second_values, "a_cache_takes_rows_over"),
+        (_takes_the_next_head, "grouped_equals_repeated_heads"),
+        (_averages_second_keys, "rows_have_no_effect_on_each_other"),
+        (_second_projection_does_not_learn, "own_parameters_learn"),
+        (_ignores_seeds, "own_parameters_come_from_their_seeds"),
+    ],
+)
+def test_a_fault_in_pairs_is_noticed(change, law, quick):
+    laws = attention_laws(SpoiltPairs(change))
+    with pytest.raises(AssertionError):
+        laws[law]()

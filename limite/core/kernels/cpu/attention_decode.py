@@ -89,7 +89,7 @@ def attention_decode(
             sums.append(_cleared(logsum, stretch.blank, -torch.inf))
     out, lse = outs[0], sums[0] if sums else None
     if several:
-        out, lse = _joined(outs, sums, sight.bare)
+        out, lse = joined(outs, sums, sight.bare)
     out = out.view(rows, heads, 1, width)
     if wide != dtype:
         out = out.to(dtype)
@@ -108,7 +108,7 @@ def _cleared(values: Tensor, where: Tensor | None, number: float) -> Tensor:
     return values if where is None else values.masked_fill_(where, number)
 
 
-def _joined(
+def joined(
     outs: Sequence[Tensor], sums: Sequence[Tensor], bare: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     """The softmax over all stretches, from those over each and their log-sum-exps.

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
 from limite.core.kernels.ops import rms_norm, rope
 from limite.core.kinds import Attention
-from limite.core.model.attention import AttentionMixer
+from limite.core.model.attention import mixer_of
 from limite.core.model.llama.spec import LlamaSpec
 from limite.core.model.self_attention import Pass
 from limite.core.model.spec import AttentionShape
@@ -43,8 +41,7 @@ class LlamaAttention(nn.Module):
             width=spec.width,
             scale=spec.attention_scale,
         )
-        mixer: Any = attention.build(shape)
-        self.mixer: AttentionMixer = mixer
+        self.mixer = mixer_of(attention, shape, dtype)
 
     def _heads(self, projected: Tensor, norm: Gain | None, shared: Pass) -> Tensor:
         """Queries or keys ``[N, heads, D]`` as they are compared."""

@@ -20,8 +20,8 @@ FAULTS = [
     (TRITON, "head = kv_head * G + member", "head = member * K + kv_head", OP, REFERENCE),
     (TRITON, "most + tl.log2(total)", "most + tl.log(total)", OP, REFERENCE),
     (TRITON, "reach(slots1, window1)", "window1 or slots1", OP, REFERENCE),
-    (CPU, "hidden1[:, :, None] | hidden2", "hidden1[:, :, None] & hidden2", OP, REFERENCE),
-    (CPU, "torch.arange(seen, 0, -1", "torch.arange(seen - 1, -1, -1", OP, REFERENCE),
+    (CPU, "second.hidden is not None", "second.hidden is first", OP, REFERENCE),
+    (CPU, "torch.arange(stop, start, -1", "torch.arange(stop - 1, start - 1, -1", OP, REFERENCE),
     (CPU, "window1, window2 = window2, window1", "pass", OP, "is_last_row_of_prefill"),
     (CPU, "lse.masked_fill_(empty, -torch.inf)", "lse", OP, "no_tokens_give_nothing"),
 ]
