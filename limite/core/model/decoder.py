@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor, nn
@@ -72,6 +73,18 @@ class Decoder(nn.Module):
     def head_weight(self) -> Tensor:
         """The output head ``[padded vocabulary, width]``: the token table, where they are tied."""
         return self.embed_tokens.weight
+
+    def without_head(self) -> Self:
+        """The same decoder, its memory included, but for an output head that is no other table.
+
+        It gives hidden states; it has no logits unless the head is the token table.
+        """
+        bare = copy.copy(self)
+        bare._parameters, bare._buffers = dict(self._parameters), dict(self._buffers)
+        bare._modules = {name: each for name, each in self._modules.items() if name != "lm_head"}
+        if "lm_head" in self._modules:
+            bare._modules["lm_head"] = None
+        return bare
 
     @property
     def device(self) -> torch.device:

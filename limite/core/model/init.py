@@ -43,14 +43,18 @@ def unset_decoder(
     dtype: torch.dtype = torch.float32,
     device: torch.device | str = "cpu",
     attention: Attention | None = None,
+    head: bool = True,
 ) -> Decoder:
-    """A decoder whose parameters hold what memory happened to hold, for weights to be read into."""
+    """A decoder whose parameters hold what memory happened to hold, for weights to be read into.
+
+    Without ``head`` it has no output head but the token table.
+    """
     component = attention if attention is not None else attention_component(spec.attention)
     with torch.device(device):
         if isinstance(spec, ModelSpec):
             return LimiteDecoder(spec, component, dtype=dtype)
         if isinstance(spec, LlamaSpec):
-            return LlamaDecoder(spec, component, dtype=dtype)
+            return LlamaDecoder(spec, component, dtype=dtype, head=head)
     raise TypeError(f"no family of decoders is built from {type(spec).__name__}")
 
 

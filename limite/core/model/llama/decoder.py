@@ -31,7 +31,12 @@ class LlamaDecoder(Decoder):
     operations = ("rms_norm", "add_rms_norm", "rope", "swiglu", "indexed_logprob")
 
     def __init__(
-        self, spec: LlamaSpec, attention: Attention, *, dtype: torch.dtype = torch.float32
+        self,
+        spec: LlamaSpec,
+        attention: Attention,
+        *,
+        dtype: torch.dtype = torch.float32,
+        head: bool = True,
     ) -> None:
         spec = spec.filled()
         assert spec.padded_vocabulary is not None
@@ -43,14 +48,17 @@ class LlamaDecoder(Decoder):
         )
         self.norm = Gain(spec.width, dtype)
         self.lm_head: Matrix | None = None
-        if not spec.tied_head:
+        if head and not spec.tied_head:
             self.lm_head = Matrix(spec.padded_vocabulary, spec.width, dtype)
         self.rotary = LlamaRotary(spec.head_width, spec.rope_base, spec.rope_scaling)
 
     @property
     def head_weight(self) -> Tensor:
         """The output head ``[padded vocabulary, width]``: the token table, where they are tied."""
-        return (self.embed_tokens if self.lm_head is None else self.lm_head).weight
+        if self.spec.tied_head:
+            return self.embed_tokens.weight
+        assert self.lm_head is not None, "this decoder is without its output head"
+        return self.lm_head.weight
 
     def embed(self, tokens: Tensor) -> Tensor:
         """The token embeddings, ``[N, width]``."""
