@@ -25,9 +25,9 @@ class Critic(nn.Module):
     """
 
     def __init__(self, trunk: Decoder) -> None:
-        """A critic whose head is unset: see ``start_head``."""
+        """A critic on ``trunk`` itself, its head unset: see ``start_head`` and ``critic_from``."""
         super().__init__()
-        self.trunk = trunk
+        self.trunk = trunk.without_head()
         with trunk.device:
             self.value_head = Matrix(1, trunk.spec.width, small_dtype(trunk.dtype), bias=True)
 

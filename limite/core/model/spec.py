@@ -148,6 +148,11 @@ class ModelSpec(Model):
         if wrong:
             raise ValueError("\n".join(wrong))
 
+    @property
+    def tied_head(self) -> bool:
+        """The output head is the token table."""
+        return True
+
     @classmethod
     def preset(cls, name: str) -> ModelSpec:
         """A model by name, such as ``"limite-tiny"``."""

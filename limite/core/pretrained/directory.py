@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 CONFIG_FILE = "config.json"
 PREFIX = "model."
 HEAD = "lm_head.weight"
+CRITIC = "ForTokenClassification"
+"""What the name of an architecture ends in that gives each token a number, and no logits."""
 DTYPES = ("float32", "bfloat16", "float16", "float64")
 
 FAMILIES: Mapping[str, str] = {
@@ -56,6 +58,24 @@ class Family(Protocol):
 def file_name(parameter: str) -> str:
     """What a decoder's parameter is called in files."""
     return parameter if parameter == HEAD else PREFIX + parameter
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """The ``config.json`` of a model's directory."""
+    if not path.is_dir():
+        what = "is a file, not a directory" if path.exists() else "there is no such directory"
+        raise LimiteError(f"{path}: {what}")
+    config = read_object(path / CONFIG_FILE)
+    if config is None:
+        raise LimiteError(f"{path}: there is no {CONFIG_FILE}, so it is no model's directory")
+    return config
+
+
+def architecture_of(config: Mapping[str, Any]) -> str | None:
+    """The one architecture a configuration names; None where it does not name one."""
+    names = config.get("architectures")
+    one = isinstance(names, list) and len(names) == 1 and isinstance(names[0], str)
+    return str(names[0]) if one and names is not None else None
 
 
 def family_of(config: Mapping[str, Any]) -> Family:
@@ -93,11 +113,13 @@ class Inventory:
     @classmethod
     def of(cls, decoder: Decoder) -> Inventory:
         names = {name: file_name(name) for name, _ in decoder.named_parameters()}
-        tied = {} if HEAD in names.values() else {HEAD: file_name("embed_tokens.weight")}
+        tied = {HEAD: file_name("embed_tokens.weight")} if decoder.spec.tied_head else {}
         derived: frozenset[str] = frozenset()
         kind = type(decoder.spec).__name__
         if kind in DERIVED:
             derived = importlib.import_module(DERIVED[kind]).derived_names(decoder.spec)
+        if not tied and HEAD not in names:  # a trunk: the head may be there, and is not read
+            derived |= {HEAD}
         return cls(names=names, tied=tied, derived=derived)
 
 
@@ -125,12 +147,18 @@ class ModelDirectory:
     def open(cls, path: str | Path) -> ModelDirectory:
         """Reads ``config.json``; weights and tokenizer wait until they are asked for."""
         path = Path(path)
-        if not path.is_dir():
-            what = "is a file, not a directory" if path.exists() else "there is no such directory"
-            raise LimiteError(f"{path}: {what}")
-        config = read_object(path / CONFIG_FILE)
-        if config is None:
-            raise LimiteError(f"{path}: there is no {CONFIG_FILE}, so it is no model's directory")
+        config = read_config(path)
+        architecture = architecture_of(config)
+        if architecture is not None and architecture.endswith(CRITIC):
+            raise LimiteError(
+                f"{path}: expected a language model, got {architecture}, a critic: it has values "
+                "and no words, and limite.core.pretrained.critic.load_critic opens it"
+            )
+        return cls.of(path, config)
+
+    @classmethod
+    def of(cls, path: Path, config: Mapping[str, Any]) -> ModelDirectory:
+        """The directory with a configuration that was read."""
         try:
             spec = family_of(config).spec_from_config(config)
         except SettingsError as error:
@@ -144,11 +172,12 @@ class ModelDirectory:
         device: torch.device | str = "cpu",
         *,
         values: bool = True,
+        head: bool = True,
     ) -> Decoder:
         """A decoder with the directory's weights, each read straight to where it stays.
 
         ``dtype`` is that of matrices and activations; None: what the configuration says. Without
-        ``values`` no weight is read.
+        ``values`` no weight is read; without ``head`` none of an output head of its own.
         """
         import torch
 
@@ -156,7 +185,7 @@ class ModelDirectory:
         from limite.core.pretrained.tensor_directory import TensorDirectory
 
         kind = getattr(torch, dtype or self.dtype)
-        decoder = unset_decoder(self.spec, dtype=kind, device=device)
+        decoder = unset_decoder(self.spec, dtype=kind, device=device, head=head)
         if values:
             load_checkpoint(decoder, TensorDirectory.open(self.path))
         return decoder.eval()

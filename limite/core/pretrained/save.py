@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from limite.core.jsonl import write_json
 from limite.core.model.decoder import Decoder
@@ -40,16 +42,44 @@ def save_pretrained(
     float32 beside them stays so. The tokenizer's files and the
     generation settings are those of ``source``, byte for byte.
     """
-    kind = str(decoder.dtype).removeprefix("torch.") if dtype is None else dtype
-    config: dict[str, Any] = config_of(decoder.spec)
-    config["torch_dtype"] = kind
+    kind = dtype_name(decoder.dtype) if dtype is None else dtype
+    write_model(
+        target,
+        decoder,
+        unset_decoder(decoder.spec, dtype=getattr(torch, kind), device="meta"),
+        config_of(decoder.spec) | {"torch_dtype": kind},
+        file_name,
+        source=source,
+        shard_bytes=shard_bytes,
+    )
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """What a configuration calls a dtype."""
+    return str(dtype).removeprefix("torch.")
+
+
+def write_model(
+    target: str | Path,
+    module: nn.Module,
+    shapes: nn.Module,
+    config: Mapping[str, Any],
+    names: Callable[[str], str],
+    *,
+    source: ModelDirectory | None,
+    shard_bytes: int,
+) -> None:
+    """Writes any module whose parameters files call by ``names`` as a model's directory.
+
+    ``shapes`` is the same module, without values, in the dtypes to write.
+    """
+    config = dict(config)
     if source is not None:
         config |= {name: source.config[name] for name in IDS if name in source.config}
-    shapes = unset_decoder(decoder.spec, dtype=getattr(torch, kind), device="meta")
     dtypes = {name: value.dtype for name, value in shapes.named_parameters()}
     tensors = {
-        file_name(name): _rounded(value.detach(), dtypes[name])
-        for name, value in decoder.named_parameters()
+        names(name): _rounded(value.detach(), dtypes[name])
+        for name, value in module.named_parameters()
     }
     with new_directory(target) as aside:
         write_json(aside / CONFIG_FILE, config)
