@@ -51,6 +51,24 @@ def test_a_row_without_gradients_has_the_same_bits_among_any_others(width: int) 
             assert torch.equal(ops.swiglu(gate[:rows], up[:rows]), whole[:rows])
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_row_has_the_same_bits_among_more_than_fit_near(dtype: torch.dtype, apart: bool) -> None:
+    rows, width = 1300, 343
+    both = torch.linspace(-9, 9, rows * 2 * width).view(rows, 2, width).flip(0).to(dtype)
+    gate, up = both[:, 0], both[:, 1]  # halves of one projection
+    if not apart:
+        gate, up = gate.clone(), up.clone().view(10, 130, width)
+        gate = gate.view(up.shape)
+    with torch.no_grad(), ops.use("cpu"):
+        whole = ops.swiglu(gate, up)
+        assert whole.shape == gate.shape
+        few = [ops.swiglu(*each) for each in zip(gate.split(7), up.split(7), strict=True)]
+        assert torch.equal(torch.cat(few), whole)
+    with torch.no_grad(), ops.use("reference"):
+        torch.testing.assert_close(ops.swiglu(gate, up), whole)
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_half_precision_is_rounded_once(dtype: torch.dtype) -> None:
     gate = torch.linspace(-9, 9, 64).to(dtype)

@@ -11,6 +11,12 @@ from torch.autograd.function import once_differentiable
 
 from limite.core.kernels.reference.rms_norm import widened
 
+FEW = 1 << 18
+"""Elements up to which a few calls on all of them are fastest."""
+
+NEAR = 1 << 16
+"""Elements of each thread that are worked through together where there are more."""
+
 
 def silu(values: Tensor) -> Tensor:
     """``x / (1 + e^-x)``.
@@ -55,6 +61,23 @@ def swiglu(gate: Tensor, up: Tensor) -> Tensor:
     if torch.is_grad_enabled():  # learning minds speed more than a row's last bit
         result: Tensor = _SwiGLU.apply(gate, up)  # type: ignore[no-untyped-call]
         return result
-    if gate.dtype.itemsize >= 4:
-        return silu(gate).mul_(up)
-    return silu(gate.float()).mul_(up).to(gate.dtype)
+    if gate.numel() <= FEW or torch.compiler.is_compiling():  # the compiler makes one pass of it
+        if gate.dtype.itemsize >= 4:
+            return silu(gate).mul_(up)
+        return silu(gate.float()).mul_(up).to(gate.dtype)
+    return _by_parts(gate, up)
+
+
+def _by_parts(gate: Tensor, up: Tensor) -> Tensor:
+    """The same, so many rows at a time that all steps find them near the processor."""
+    result = torch.empty(gate.shape, dtype=gate.dtype, device=gate.device)
+    width = gate.shape[-1]
+    rows = max(1, NEAR * torch.get_num_threads() // width)
+    parts = (each.reshape(-1, width).split(rows) for each in (gate, up, result))
+    for some_gate, some_up, some in zip(*parts, strict=True):
+        if gate.dtype.itemsize >= 4:
+            torch.neg(some_gate, out=some).exp_().add_(1.0)
+            torch.div(some_gate, some, out=some).mul_(some_up)
+        else:
+            torch.mul(silu(some_gate.float()), some_up, out=some)
+    return result
