@@ -9,6 +9,7 @@ from torch import Tensor
 from limite.core.kernels import ops
 from limite.core.kernels.cpu import attention as ways
 from limite.core.kernels.cpu import attention_chunked as chunked
+from limite.core.kernels.cpu import attention_rectangle as rectangle
 from limite.core.kernels.layout import Layout
 from limite.core.kernels.segments import Segments
 
@@ -129,6 +130,18 @@ def test_sizes_of_chunks_do_not_matter(monkeypatch: pytest.MonkeyPatch, window: 
     monkeypatch.setattr(chunked, "SHORTEST_CHUNK", 7)
     monkeypatch.setattr(chunked, "NEAR_SCORES", 1)
     torch.testing.assert_close(results("cpu", inputs, window=window, need_lse=True), usual, **CLOSE)
+
+
+@pytest.mark.parametrize("softcap", [None, 1.5])
+def test_how_many_short_rows_are_near_does_not_matter(
+    monkeypatch: pytest.MonkeyPatch, softcap: float | None
+) -> None:
+    inputs = streams(13, queries=11, batch=3)
+    usual = results("cpu", inputs, window=6, softcap=softcap, need_lse=True)
+    for rows in (1, 4):  # of batch rows by key heads
+        monkeypatch.setattr(rectangle, "NEAR_SCORES", rows * 3 * 11 * 13)
+        found = results("cpu", inputs, window=6, softcap=softcap, need_lse=True)
+        torch.testing.assert_close(found, usual, **CLOSE)
 
 
 def test_a_narrow_window_in_other_ways(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from torch.autograd.function import once_differentiable
 from limite.core.kernels.cpu import attention_chunked as chunked
 from limite.core.kernels.cpu import attention_fold as fold
 from limite.core.kernels.cpu import attention_fused as fused
+from limite.core.kernels.cpu import attention_rectangle as rectangle
 from limite.core.kernels.cpu import attention_short as short
 from limite.core.kernels.cpu import attention_stretches as stretches
 from limite.core.kernels.layout import Layout
@@ -24,7 +25,7 @@ backward pass."""
 NARROW = 64
 """Windows up to this many tokens, of packed rows, are worked through in stretches."""
 
-Way = short.Short | stretches.Stretched | chunked.Chunked
+Way = rectangle.Rectangle | short.Short | stretches.Stretched | chunked.Chunked
 """One of the ways, with all that shapes it apart from the tensors."""
 
 
@@ -32,6 +33,8 @@ def attention_forward(
     q: Tensor, k: Tensor, v: Tensor, way: Way, need_lse: bool
 ) -> tuple[Tensor, Tensor | None, list[Tensor]]:
     """Output, log-sum-exp (None where not needed), and what ``attention_backward`` reads."""
+    if isinstance(way, rectangle.Rectangle):
+        return rectangle.rectangle_forward(q, k, v, way, need_lse)
     if isinstance(way, short.Short):
         return short.short_forward(q, k, v, way, need_lse)
     if isinstance(way, stretches.Stretched):
@@ -44,6 +47,8 @@ def attention_backward(
     kept: list[Tensor], d_out: Tensor | None, d_lse: Tensor | None, way: Way, kv_heads: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients of ``q``, ``k`` and ``v``."""
+    if isinstance(way, rectangle.Rectangle):
+        return rectangle.rectangle_backward(kept, d_out, d_lse, way, kv_heads)
     if isinstance(way, short.Short):
         return short.short_backward(kept, d_out, d_lse, way, kv_heads)
     if isinstance(way, stretches.Stretched):
@@ -149,8 +154,9 @@ def _rectangle(
     if settings.fused and queries == keys:
         return fused.fused(q, k, v, settings.scale, window), None
     if keys <= SHORT:
-        added = short.bias(queries, keys, window, heads // kv_heads, q.dtype, q.device)
-        way: Way = short.Short(None, (added,), settings.scale, softcap)
+        group = heads // kv_heads
+        added = rectangle.rectangle_bias(queries, keys, window, group, q.dtype, q.device)
+        way: Way = rectangle.Rectangle(added, settings.scale, softcap)
     else:
         way = chunked.Chunked(settings.scale, window, softcap)
     return _attend(q, k, v, way, settings.need_lse)

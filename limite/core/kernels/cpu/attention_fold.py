@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
 from torch import Tensor
 
 from limite.core.kernels.layout import Layout
@@ -28,17 +27,13 @@ def unfold(folded: Tensor, rows: int, length: int) -> Tensor:
     return split.transpose(1, 2).flatten(2, 3)
 
 
-def cut(streams: Tensor, layout: Layout | None) -> list[Tensor]:
-    """``[B, heads, T, D]`` as blocks ``[b, T, heads, D]``: padded rows of a layout, or all."""
-    if layout is None:
-        return [streams.transpose(1, 2)]
+def cut(streams: Tensor, layout: Layout) -> list[Tensor]:
+    """``[1, heads, N, D]`` as blocks ``[b, T, heads, D]`` of padded rows."""
     return layout.pad(streams.squeeze(0).transpose(0, 1))
 
 
-def spread(gradient: Tensor, layout: Layout | None) -> list[Tensor]:
+def spread(gradient: Tensor, layout: Layout) -> list[Tensor]:
     """As ``cut``, with zeros in the padding."""
-    if layout is None:
-        return [gradient.transpose(1, 2)]
     return layout.spread(gradient.squeeze(0).transpose(0, 1))
 
 
@@ -54,8 +49,6 @@ def pieces(blocks: Sequence[Tensor], rows: Sequence[int]) -> list[Tensor]:
     return found
 
 
-def join(blocks: Sequence[Tensor], layout: Layout | None) -> Tensor:
-    """Blocks ``[b, T, heads, D]`` to ``[B, heads, T, D]``, which is a view."""
-    if layout is None:
-        return (blocks[0] if len(blocks) == 1 else torch.cat(list(blocks))).transpose(1, 2)
+def join(blocks: Sequence[Tensor], layout: Layout) -> Tensor:
+    """Blocks ``[b, T, heads, D]`` to ``[1, heads, N, D]``, which is a view."""
     return layout.unpad(blocks).transpose(0, 1)[None]

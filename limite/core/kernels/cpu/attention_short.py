@@ -1,4 +1,4 @@
-"""Attention over short rows, forward and backward as plain batched products.
+"""Attention over short packed rows, forward and backward as plain batched products.
 
 For rows of some dozens of tokens where torch's own operator does not serve: with a cap, or where
 the log-sum-exp is asked for. Weights are kept for the backward pass, ``b H T T``.
@@ -24,7 +24,7 @@ NEAR_SCORES = 1 << 19
 class Short:
     """What shapes the computation, apart from the tensors."""
 
-    layout: Layout | None  # None: rows of one length, the batch rows
+    layout: Layout
     biases: Sequence[Tensor]  # [Tq * G, Tk] of each block: 0 where visible, else -inf
     scale: float
     softcap: float | None

@@ -82,7 +82,7 @@ def packed_equals_separate(backend: Backend) -> None:
 
     @given(rows, cases(backend, regimes=MILD, keys=1, queries=None, offset=0.0, batch=1))
     @example([7, 0, 9, 1], build(window=4))
-    @example([8, 16], build(group=2, blocks=(16, 8)))
+    @example([8, 16], build(group=2, kv_heads=2, blocks=(16, 8)))
     @example([33, 3], build(window=4))
     @several(backend, 3)
     def same(lengths: list[int], drawn: Case) -> None:

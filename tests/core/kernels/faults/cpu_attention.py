@@ -5,6 +5,7 @@ from __future__ import annotations
 MAIN = "core/kernels/cpu/attention.py"
 CHUNKED = "core/kernels/cpu/attention_chunked.py"
 FOLD = "core/kernels/cpu/attention_fold.py"
+RECTANGLE = "core/kernels/cpu/attention_rectangle.py"
 SHORT = "core/kernels/cpu/attention_short.py"
 STRETCHES = "core/kernels/cpu/attention_stretches.py"
 OP = "attention"
@@ -16,7 +17,7 @@ FAULTS: list[tuple[str, str, str, str, str]] = [
         "length, kv_heads, heads // kv_heads, width).transpose(1, 2)",
         "length, heads // kv_heads, kv_heads, width).transpose(1, 3)",
         OP,
-        REFERENCE,
+        "packed_equals_separate",
     ),
     (
         SHORT,
@@ -38,8 +39,16 @@ FAULTS: list[tuple[str, str, str, str, str]] = [
         "d_q = torch.bmm(d_scores, k).mul_(short.scale)",
         "d_q = torch.bmm(d_scores, k)",
         OP,
+        "packed_equals_separate",
+    ),
+    (
+        RECTANGLE,
+        "torch.bmm(d_scores, k).mul_(way.scale)",
+        "torch.bmm(d_scores, k)",
+        OP,
         REFERENCE,
     ),
+    (RECTANGLE, ".repeat(group, 1)", ".repeat_interleave(group, 0)", OP, REFERENCE),
     (
         STRETCHES,
         "near = (distance >= 0) & (distance < window)",
