@@ -39,10 +39,9 @@ class StepBlock:
     head_width: int
     queries_and_keys: Tensor  # [width, (heads + kv_heads) * D]
     values_and_gates: Tensor  # [width, kv_heads * D + head gates + value gates]
+    columns: tuple[int, int, int]  # of these three
     output: Tensor  # [heads * D, width]
     alpha: Tensor | None  # [heads]
-    head_gate: bool
-    value_gate: bool
     gate: Tensor  # [width, F]
     up: Tensor  # [width, F]
     down: Tensor  # [F, width]
@@ -61,10 +60,9 @@ class StepBlock:
             head_width=attention.head_width,
             queries_and_keys=attention.queries_and_keys().t().contiguous(),
             values_and_gates=attention.values_and_gates().t().contiguous(),
+            columns=attention.parts(),
             output=attention.output().t().contiguous(),
             alpha=attention.xsa_alpha,
-            head_gate=attention.attn_gate is not None,
-            value_gate=attention.ve_gate is not None,
             gate=block.mlp.gate_proj.weight.t().contiguous(),
             up=block.mlp.up_proj.weight.t().contiguous(),
             down=block.mlp.down_proj.weight.t().contiguous(),
@@ -89,16 +87,16 @@ class StepBlock:
         both = inputs.mm(self.queries_and_keys).view(rows, heads + kv_heads, width)
         turns = rotation if self.mixer.rotary else None
         both = operations.qk_norm_rope(both, turns, eps=EPSILON)
+        queries, keys = both.split_with_sizes((heads, kv_heads), 1)
         mixed = inputs.mm(self.values_and_gates)
-        values = mixed[:, : kv_heads * width].view(rows, kv_heads, width)
-        if self.value_gate:
+        values, gates, value_gates = mixed.split_with_sizes(self.columns, 1)
+        values = values.view(rows, kv_heads, width)
+        if self.columns[2]:
             assert doubled_values is not None
-            values = values.addcmul(mixed[:, -kv_heads:, None].sigmoid(), doubled_values)
-        out = self.mixer.step(both[:, :heads], both[:, heads:], values, inputs, cache, moment)
-        first = kv_heads * width
-        gates = mixed[:, first : first + heads] if self.head_gate else None
-        if gates is not None or self.alpha is not None:
-            out = operations.head_mix(out, values, self.alpha, gates)
+            values = values.addcmul(value_gates.sigmoid().unsqueeze(-1), doubled_values)
+        out = self.mixer.step(queries, keys, values, inputs, cache, moment)
+        if self.columns[1] or self.alpha is not None:
+            out = operations.head_mix(out, values, self.alpha, gates if self.columns[1] else None)
         stream = torch.addmm(
             base,
             out.view(rows, heads * width),
@@ -134,10 +132,11 @@ class StepMix:
         hidden = F.gelu(normal.mm(self.inner))
         weights = torch.addmm(self.bias, hidden, self.dense)
         parts = weights.view(len(stream), self.ways, len(states), 1).unbind(2)  # [R, ways, 1]
-        mixed = parts[0] * states[0][:, None]  # [R, ways, width]
+        mixed = parts[0] * states[0].unsqueeze(1)  # [R, ways, width]
         for part, state in zip(parts[1:], states[1:], strict=True):
-            mixed.addcmul_(part, state[:, None])
-        return mixed[:, 0], mixed[:, 1] if self.ways == 2 else stream
+            mixed.addcmul_(part, state.unsqueeze(1))
+        inputs, *base = mixed.unbind(1)
+        return inputs, base[0] if base else stream
 
 
 @attrs.frozen(eq=False)
@@ -192,6 +191,8 @@ def step(decoder: LimiteDecoder, weights: StepWeights, tokens: Tensor, cache: Ca
         stream = rms_norm(F.embedding(tokens, decoder.embed_tokens.weight))
     chosen = Operations.chosen(stream, spec.head_width)
     operations = chosen if chosen in weights.met else CHECKED
+    # Attention looks at its arguments at every step, under a hundredth of the time it takes: what
+    # a mixer passes is the mixer's affair, and need not follow from the weights.
     history = {0: stream}
     normal = operations.rms_norm(stream, None, eps=EPSILON)
     for layer, block in enumerate(weights.blocks):

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import torch
 from torch import Tensor
 
 from limite.core.kernels.layout import Layout
 from limite.core.kernels.moment import Moment
 from limite.core.model.attention import LayerCache
+
+
+@lru_cache(maxsize=16)
+def _firsts(count: int, slots: int, device: torch.device) -> Tensor:
+    """The first slot of each of ``count`` rings that lie one after the other."""
+    with torch.inference_mode(False):  # it outlives the caller's mode
+        return torch.arange(0, count * slots, slots, device=device)
 
 
 class KeyValueCache(LayerCache):
@@ -22,6 +31,11 @@ class KeyValueCache(LayerCache):
         self.by_channel = by_channel
         self.stored_keys = stored_keys  # as the values, or, by channel, [R, kv_heads, D, slots]
         self.keys = stored_keys.mT if by_channel else stored_keys  # [R, kv_heads, slots, D]
+        # The same memory as a step writes to it: keys of a row and head, and values of a slot.
+        rows, kv_heads, slots, width = values.shape
+        shape = (rows * kv_heads, width, slots) if by_channel else (rows * kv_heads * slots, width)
+        self._flat_keys = stored_keys.view(shape)  # never a copy, which would be written to in vain
+        self._flat_values = values.view(rows * kv_heads * slots, width)
 
     @classmethod
     def empty(
@@ -84,19 +98,19 @@ class KeyValueCache(LayerCache):
         rows, kv_heads, slots, width = self.values.shape
         memo = ("append", slots, kv_heads, width)
         if memo not in moment.memo:
-            slot = (moment.lengths - 1) % slots
+            slot = moment.lengths - 1
+            if moment.longest > slots:
+                slot = slot % slots
             if kv_heads > 1:
                 slot = slot.repeat_interleave(kv_heads)
-            first = torch.arange(0, len(slot) * slots, slots, device=slot.device)
-            moment.memo[memo] = first + slot, slot[:, None, None].expand(-1, width, 1)
+            place = _firsts(len(slot), slots, slot.device) + slot
+            moment.memo[memo] = place, slot[:, None, None].expand(-1, width, 1)
         place, column = moment.memo[memo]
-        count = rows * kv_heads
         if self.by_channel:
-            stored = self.stored_keys.view(count, width, slots)
-            stored.scatter_(2, column, keys.reshape(count, width, 1))
+            self._flat_keys.scatter_(2, column, keys.reshape(rows * kv_heads, width, 1))
         else:
-            self.stored_keys.view(-1, width).index_copy_(0, place, keys.reshape(count, width))
-        self.values.view(-1, width).index_copy_(0, place, values.reshape(count, width))
+            self._flat_keys.index_copy_(0, place, keys.reshape(rows * kv_heads, width))
+        self._flat_values.index_copy_(0, place, values.reshape(rows * kv_heads, width))
 
     def positions(self, lengths: Tensor) -> Tensor:
         """The position in each slot after ``lengths [R]`` tokens, below 0 none: ``[R, slots]``."""

@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from limite.core.kernels import ops
+from limite.core.kernels.cpu import qk_norm_rope as cpu
 from limite.core.kernels.dispatch import KernelError
-from limite.core.kernels.rotation import Rotation
+from limite.core.kernels.rotation import Rotation, RotationTable
 from limite.plugins.conformance.kernels import run
 from limite.plugins.conformance.kernels.rope import LAWS
 
@@ -68,6 +69,24 @@ def test_a_rotation_serves_heads_dtypes_operations_and_directions_at_once() -> N
                     out = ops.rope(x, turns) + ops.qk_norm_rope(x, turns)
                 found.append((out, *torch.autograd.grad(out.square().sum(), x)))
             torch.testing.assert_close(found[0], found[1])
+
+
+@pytest.mark.parametrize("pairs", [3, 4])
+def test_a_table_serves_as_its_turns_do(monkeypatch: pytest.MonkeyPatch, pairs: int) -> None:
+    angle = torch.arange(20.0 * pairs).view(20, pairs) / 7
+    table = RotationTable(angle.cos(), angle.sin())
+    positions = torch.tensor([[3, 19, 0], [7, 7, 1]])
+    drawn = Rotation(angle[positions].cos(), angle[positions].sin())
+    for most in (cpu.SMALL_TABLE, 0):  # a table of all heads' turns, and of one head's
+        monkeypatch.setattr(cpu, "SMALL_TABLE", most)
+        for heads in (1, 3):
+            x = torch.linspace(-1, 1, 6 * heads * 8).view(2, 3, heads, 8).requires_grad_()
+            for op in (ops.rope, ops.qk_norm_rope):
+                with ops.use("cpu"):
+                    outs = [op(x, table.at(positions)), op(x, drawn)]
+                slopes = [torch.autograd.grad(out.exp().sum(), x) for out in outs]
+                assert torch.equal(*outs)
+                assert torch.equal(slopes[0][0], slopes[1][0])
 
 
 def test_a_wider_head_is_for_others() -> None:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limite.core.errors import LimiteError
+from limite.core.kernels import dispatch, ops
 from limite.core.kernels.layout import Layout
 from limite.core.model.init import build_decoder, count_parameters
 from limite.core.model.presets import preset
@@ -209,3 +210,49 @@ def test_every_shape_trains_and_decodes(spec):
     expected = torch.stack([hidden_of(decoder, [[*row, 3]])[-1] for row in rows])
     torch.testing.assert_close(found, expected, **ROUNDING)
     assert decoder.logits(found).shape == (3, decoder.spec.padded_vocabulary)
+
+
+def test_a_step_follows_what_is_asked_for_at_the_time(tiny):
+    calls = []
+
+    def noted(gate, up):
+        calls.append(gate.shape)
+        return torch.nn.functional.silu(gate) * up
+
+    dispatch.register(dispatch.Implementation("swiglu", "noted", lambda: noted))
+    tokens, cache = torch.tensor([3, 5]), tiny.new_cache(2, 16)
+    try:
+        for _ in range(2):
+            tiny.step(tokens, cache)
+        assert not calls
+        for steps in (1, 2):
+            with ops.use("swiglu=noted"):
+                tiny.step(tokens, cache)
+            assert len(calls) == steps * tiny.spec.layers
+            tiny.step(tokens, cache)
+            assert len(calls) == steps * tiny.spec.layers
+    finally:
+        dispatch.forget("swiglu", "noted")
+
+
+def test_a_step_takes_one_token_for_each_row(tiny):
+    cache = tiny.new_cache(2, 16)
+    for _ in range(2):
+        with pytest.raises(AssertionError, match="3,\\) tokens for 2 rows"):
+            tiny.step(torch.tensor([3, 5, 7]), cache)
+        tiny.step(torch.tensor([3, 5]), cache)
+
+
+def test_a_mixer_that_passes_what_does_not_fit_is_told_at_any_step(tiny, monkeypatch):
+    tokens, cache = torch.tensor([3, 5]), tiny.new_cache(2, 16)
+    tiny.step(tokens, cache)
+    tiny.step(tokens, cache)
+    mixer = tiny.layers[0].self_attn.mixer
+    step = mixer.step
+
+    def narrow(queries, *others):
+        return step(queries[..., :-1], *others)
+
+    monkeypatch.setattr(mixer, "step", narrow)
+    with pytest.raises(ValueError, match="attention_decode: k_cache: expected"):
+        tiny.step(tokens, cache)

@@ -169,3 +169,11 @@ def test_a_cache_off_the_cpu_stores_keys_like_values():
     torch.testing.assert_close(outs[0], outs[1], **CLOSE)
     wanted = plain(*whole, [12] * 9, 12).view(9, 12, 4, 4)[:, -1]
     torch.testing.assert_close(outs[0], wanted, **CLOSE)
+
+
+def test_a_cache_refuses_memory_that_it_could_only_copy():
+    keys, values = torch.zeros(3, 2, 4, 16), torch.zeros(3, 2, 16, 4)
+    with pytest.raises(RuntimeError, match="view"):
+        KeyValueCache(keys, values.transpose(1, 2).contiguous().transpose(1, 2), by_channel=True)
+    with pytest.raises(RuntimeError, match="view"):
+        KeyValueCache(keys.transpose(0, 1).contiguous().transpose(0, 1), values, by_channel=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import attrs
 import torch
@@ -18,7 +19,7 @@ class Stretch:
 
     start: int
     stop: int
-    bias: Tensor  # [B * K, 1, slots], 0 where a row sees the slot, else -inf; [1, 1, 1]: all seen
+    bias: Tensor  # [B * K, 1, slots], 0 where a row sees it, else -inf; [1, 1, slots]: all seen
     blank: Tensor | None  # [B * K, 1, 1] rows that see nothing of it, if there are any
 
 
@@ -152,29 +153,46 @@ def _looked(
     lengths = moment.lengths
     if kv_heads > 1:
         lengths = lengths.repeat_interleave(kv_heads)
+    bare = (lengths < 1)[:, None, None] if moment.shortest < 1 else None
+    if window is not None:
+        return Sight(_through_window(moment, lengths, slots, window, dtype), bare)
+    stretches = []
+    for start, stop in _live(moment, slots, None):
+        size = stop - start
+        bias = _staircase(size, dtype, lengths.device)
+        if moment.shortest >= stop:
+            stretches.append(Stretch(start, stop, bias[size:, None], None))
+            continue
+        seen = lengths - start if start else lengths
+        if start or moment.longest > stop or moment.shortest < 0:
+            seen = seen.clamp(0, size)
+        blank = (seen < 1)[:, None, None] if moment.shortest <= start else None
+        stretches.append(Stretch(start, stop, bias.index_select(0, seen)[:, None], blank))
+    return Sight(stretches, bare)
+
+
+@lru_cache(maxsize=16)
+def _staircase(size: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """What hides all slots but the first n: ``[size + 1, size]``, a row for each n."""
+    with torch.inference_mode(False):  # it outlives the caller's mode
+        return torch.full((size + 1, size), -torch.inf, dtype=dtype, device=device).triu_()
+
+
+def _through_window(
+    moment: Moment, lengths: Tensor, slots: int, window: int, dtype: torch.dtype
+) -> list[Stretch]:
     column = lengths[:, None]  # [B * K, 1]
-    last = None if window is None else (column - 1) % slots  # the slot of each row's last token
+    last = (column - 1) % slots  # the slot of each row's last token
     stretches = []
     for start, stop in _live(moment, slots, window):
-        if window is None and moment.shortest >= stop:
-            nothing = torch.zeros((1, 1, 1), dtype=dtype, device=lengths.device)
-            stretches.append(Stretch(start, stop, nothing, None))
-            continue
-        place = torch.arange(start, stop, device=lengths.device)
-        if last is None:
-            dark = place >= column
-        else:
-            distance = last - place
-            distance += (distance < 0) * slots  # since the token in the slot
-            dark = distance >= column.clamp(max=window)
+        distance = last - torch.arange(start, stop, device=lengths.device)
+        distance += (distance < 0) * slots  # since the token in the slot
+        dark = distance >= column.clamp(max=window)
         bias = torch.zeros(dark.shape, dtype=dtype, device=lengths.device)
         bias.masked_fill_(dark, -torch.inf)
-        blank = None
-        if last is not None or moment.shortest <= start:
-            blank = dark.all(-1)[:, None, None]
-            blank = blank if bool(blank.any()) else None
-        stretches.append(Stretch(start, stop, bias[:, None], blank))
-    return Sight(stretches, (lengths < 1)[:, None, None] if moment.shortest < 1 else None)
+        blank = dark.all(-1)[:, None, None]
+        stretches.append(Stretch(start, stop, bias[:, None], blank if bool(blank.any()) else None))
+    return stretches
 
 
 def _live(moment: Moment, slots: int, window: int | None) -> list[tuple[int, int]]:

@@ -12,6 +12,9 @@ from limite.core.kernels.cpu.rms_norm import inverse_rms, norm_backward
 from limite.core.kernels.reference.rms_norm import cast, widened
 from limite.core.kernels.rotation import Rotation, RotationTable
 
+SMALL_TABLE = 1 << 20
+"""Turns of all heads at every position that may be held ready for a model."""
+
 
 def qk_norm_rope_forward(
     qk: Tensor, rotation: Rotation | None, *, eps: float
@@ -77,21 +80,25 @@ def complex_turns(
     turn: Tensor | None = rotation.memo.get(key)
     if turn is None:
         if rotation.origin is None:
-            turn = _complex(rotation.cos, rotation.sin, half, kind, back)
+            turn = _complex(rotation.cos, rotation.sin, half, kind, back).repeat(1, heads)
         else:  # fewer steps than from the tokens' own cosines and sines
             table, positions = rotation.origin
-            turn = _whole(table, half, kind, back).index_select(0, positions.reshape(-1))
-        turn = rotation.memo[key] = turn.repeat(1, heads)
+            small = len(table.cos) * heads * half <= SMALL_TABLE
+            whole = _whole(table, heads if small else 1, half, kind, back)
+            turn = whole.index_select(0, positions.reshape(-1))
+            turn = turn if small else turn.repeat(1, heads)
+        rotation.memo[key] = turn
     return turn
 
 
-def _whole(table: RotationTable, half: int, kind: torch.dtype, back: bool) -> Tensor:
-    """The turns of one head at every position of a table: ``[context, D/2]``."""
-    key = (half, kind, back)
-    turns: Tensor | None = table.memo.get(key)
+def _whole(table: RotationTable, heads: int, half: int, kind: torch.dtype, back: bool) -> Tensor:
+    """The turns of some heads at every position of a table: ``[context, heads * D/2]``."""
+    name = (heads, half, kind, back)
+    turns: Tensor | None = table.memo.get(name)
     if turns is None:
         with torch.inference_mode(False):  # it outlives the caller's mode
-            turns = table.memo[key] = _complex(table.cos, table.sin, half, kind, back)
+            turns = _complex(table.cos, table.sin, half, kind, back).repeat(1, heads)
+        table.memo[name] = turns
     return turns
 
 

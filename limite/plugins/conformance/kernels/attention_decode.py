@@ -171,10 +171,12 @@ def a_row_does_not_know_the_others(backend: Backend) -> None:
 
 
 def rows_without_tokens_give_nothing(backend: Backend) -> None:
-    """A row of length 0 gives 0, and -inf."""
+    """A row of length 0, or less, gives 0, and -inf."""
 
     @given(cases(backend, lengths=(0, 7, 0)))
     @example(build(lengths=(0, 0, 0)))
+    @example(build(lengths=(-2, 33, 0)))
+    @example(build(lengths=(-2, 33, -70), slots=70, kv_heads=2))
     @example(build(lengths=(0, 33, 0), slots=16))
     @example(build(lengths=(0, 33, 0), slots=70, window=3))
     @examples(backend, 4)
@@ -182,7 +184,7 @@ def rows_without_tokens_give_nothing(backend: Backend) -> None:
         out, lse = outcome(backend, case).outputs
         assert out is not None
         assert lse is not None
-        bare = case.inputs["lengths"] == 0
+        bare = case.inputs["lengths"] <= 0
         assert bool((out[bare] == 0).all()), "a row without tokens gives something"
         assert bool((lse[bare] == -torch.inf).all()), "its log-sum-exp is not -inf"
         assert bool(lse[~bare].isfinite().all()), "another row's log-sum-exp is not finite"
