@@ -64,9 +64,13 @@ if TYPE_CHECKING:
     from limite.plugins.curricula.uniform import Uniform as Uniform
     from limite.plugins.loggers.console import Console as Console
     from limite.plugins.loggers.jsonl import JSONL as JSONL
+    from limite.plugins.objectives.cispo import CISPO as CISPO
+    from limite.plugins.objectives.dapo import DAPO as DAPO
     from limite.plugins.objectives.dppo import DPPO as DPPO
     from limite.plugins.objectives.dr_grpo import DrGRPO as DrGRPO
     from limite.plugins.objectives.grpo import GRPO as GRPO
+    from limite.plugins.objectives.gspo import GSPO as GSPO
+    from limite.plugins.objectives.reinforce import Reinforce as Reinforce
     from limite.plugins.optimizers.adamw import AdamW as AdamW
     from limite.plugins.optimizers.muon import Muon as Muon
     from limite.plugins.rewards.accuracy import Accuracy as Accuracy
@@ -110,9 +114,13 @@ _MODULES = {
     "limite.plugins.curricula.uniform": "Uniform",
     "limite.plugins.loggers.console": "Console",
     "limite.plugins.loggers.jsonl": "JSONL",
+    "limite.plugins.objectives.cispo": "CISPO",
+    "limite.plugins.objectives.dapo": "DAPO",
     "limite.plugins.objectives.dppo": "DPPO",
     "limite.plugins.objectives.dr_grpo": "DrGRPO",
     "limite.plugins.objectives.grpo": "GRPO",
+    "limite.plugins.objectives.gspo": "GSPO",
+    "limite.plugins.objectives.reinforce": "Reinforce",
     "limite.plugins.optimizers.adamw": "AdamW",
     "limite.plugins.optimizers.muon": "Muon",
     "limite.plugins.rewards.accuracy": "Accuracy",

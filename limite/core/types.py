@@ -163,13 +163,14 @@ class Totals:
 class TokenBatch:
     """The tokens of one micro-batch as an objective sees them.
 
-    Every column is ``[B, T]``: a row is a response, ``mask`` is True where the policy sampled the
-    token. Whatever stood at inactive positions has been replaced before it gets here.
-    Log-probabilities are in nats; only ``logp`` (and ``entropy``) carry gradient.
+    Every column is ``[B, T]``, or ``[B, T, K]`` where it holds a list for each token: a row is a
+    response, ``mask`` is True where the policy sampled the token. Whatever stood at inactive
+    positions has been replaced before it gets here. Log-probabilities are in nats; only ``logp``
+    (and ``entropy``) carry gradient.
     """
 
     mask: Tensor  # [B, T] bool
-    columns: Mapping[str, Tensor]  # name -> [B, T]
+    columns: Mapping[str, Tensor]  # name -> [B, T] or [B, T, K]
     totals: Totals
 
     def column(self, name: str) -> Tensor:

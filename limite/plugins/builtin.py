@@ -11,9 +11,14 @@ problems = "limite.problems"
 @hookimpl
 def limite_register(registry: Registrar) -> None:
     """Every built-in, by kind."""
-    registry.objective("dppo", f"{plugins}.objectives.dppo:DPPO")
-    registry.objective("dr-grpo", f"{plugins}.objectives.dr_grpo:DrGRPO")
-    registry.objective("grpo", f"{plugins}.objectives.grpo:GRPO")
+    objectives = f"{plugins}.objectives"
+    registry.objective("cispo", f"{objectives}.cispo:CISPO")
+    registry.objective("dapo", f"{objectives}.dapo:DAPO")
+    registry.objective("dppo", f"{objectives}.dppo:DPPO")
+    registry.objective("dr-grpo", f"{objectives}.dr_grpo:DrGRPO")
+    registry.objective("grpo", f"{objectives}.grpo:GRPO")
+    registry.objective("gspo", f"{objectives}.gspo:GSPO")
+    registry.objective("reinforce", f"{objectives}.reinforce:Reinforce")
 
     registry.advantage("group", f"{plugins}.advantages.group:GroupAdvantage")
 

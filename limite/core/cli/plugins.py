@@ -8,7 +8,7 @@ import inspect
 import json
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import attrs
 import click
@@ -199,13 +199,25 @@ def _default(default: Any) -> str:
 
 def _class_facts(component: type[Any]) -> dict[str, Any]:
     facts: dict[str, Any] = {}
-    if getattr(component, "needs", None) is not None:
-        facts["needs"] = sorted(component.needs)
+    needs = _needs(component)
+    if needs is not None:
+        facts["needs"] = sorted(needs)
     if getattr(component, "paired_advantage", None) is not None:
         facts["paired_advantage"] = dict(component.paired_advantage)
     if getattr(component, "op", None) is not None:
         facts["op"] = component.op
     return facts
+
+
+def _needs(component: type[Any]) -> frozenset[str] | None:
+    """The columns an objective reads, with its defaults where that depends on its settings."""
+    needs: Any = getattr(component, "needs", None)
+    if not isinstance(needs, property):
+        return cast("frozenset[str] | None", needs)
+    try:
+        return cast("frozenset[str]", component().needs)
+    except Exception:  # it cannot be made without settings, and the page says which they are
+        return None
 
 
 def _plain(value: Any) -> str:

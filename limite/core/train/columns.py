@@ -30,7 +30,8 @@ def totals_of(mask: Tensor, *, response_tokens: int) -> Totals:
 def token_batch(mask: Tensor, columns: Mapping[str, Tensor], totals: Totals) -> TokenBatch:
     """The batch an objective sees, from ``mask`` ``[B, T]`` and named columns ``[B, T]``.
 
-    A column may be ``[B]``: one value for all tokens of a row. Columns whose name ends in ``logp``
+    A column may be ``[B]``: one value for all tokens of a row; or ``[B, T, K]``: a list per token.
+    Columns whose name ends in ``logp``
     are log-probabilities in nats: NaN or infinity at an active position raises
     FloatingPointError, a value above 1e-5 ValueError; any other column that is not finite there
     raises ValueError. Inactive positions become 0 before any arithmetic, so that their gradient is
@@ -48,7 +49,7 @@ def token_batch(mask: Tensor, columns: Mapping[str, Tensor], totals: Totals) -> 
         kept = column if name in ("logp", "entropy") else column.detach()
         if kept.is_floating_point():
             kept = kept.to(dtype)
-        ready[name] = kept.masked_fill(inactive, 0)
+        ready[name] = kept.masked_fill(inactive if kept.ndim == 2 else inactive[..., None], 0)
     return TokenBatch(mask=active, columns=ready, totals=totals)
 
 
@@ -67,7 +68,7 @@ def _widen(name: str, column: Tensor, mask: Tensor) -> Tensor:
         raise ValueError(f"{name!r} is on {column.device}, the mask on {mask.device}")
     if column.ndim == 1 and column.shape[0] == mask.shape[0]:
         return column[:, None].expand(mask.shape)
-    if column.shape != mask.shape:
+    if column.shape[:2] != mask.shape or column.ndim > 3:
         raise ValueError(
             f"{name!r} has shape {tuple(column.shape)} and the mask {tuple(mask.shape)}"
         )
@@ -81,18 +82,20 @@ def _check_active(mask: Tensor, columns: Mapping[str, Tensor]) -> None:
         if not column.is_floating_point():
             continue
         values = column.detach()
-        broken[name, "finite"] = mask & ~values.isfinite()
+        active = mask if values.ndim == 2 else mask[..., None]
+        broken[name, "finite"] = active & ~values.isfinite()
         if name.endswith("logp"):
-            broken[name, "at most 0"] = mask & values.isfinite() & (values > POSITIVE_NATS)
+            broken[name, "at most 0"] = active & values.isfinite() & (values > POSITIVE_NATS)
     if not broken or not bool(torch.stack([bad.any() for bad in broken.values()]).any()):
         return
     for (name, demand), bad in broken.items():
         count = int(bad.sum())
         if not count:
             continue
-        row, position = (int(index) for index in bad.nonzero()[0])
+        place = tuple(int(index) for index in bad.nonzero()[0])
+        row, position = place[:2]
         kind = FloatingPointError if name.endswith("logp") and demand == "finite" else ValueError
         raise kind(
             f"{name!r} must be {demand} at active positions: {count} are not, the first at "
-            f"(row {row}, position {position}) is {columns[name][row, position].item()}"
+            f"(row {row}, position {position}) is {columns[name][place].item()}"
         )

@@ -51,7 +51,10 @@ def drawn(**strategies: st.SearchStrategy[Any]) -> Callable[[Check], Callable[[]
 
 @attrs.frozen(kw_only=True, eq=False)
 class Tokens:
-    """Rows of tokens before ``token_batch``: float64 columns ``[B, T]`` and their mask."""
+    """Rows of tokens before ``token_batch``: float64 columns and their mask.
+
+    Columns are ``[B, T]``, or ``[B, T, K]`` where they hold a list for each token.
+    """
 
     mask: Tensor
     columns: Mapping[str, Tensor]
@@ -68,7 +71,8 @@ class Tokens:
         """The same tokens between inactive columns that hold ``value``."""
 
         def widen(column: Tensor, fill: float) -> Tensor:
-            return torch.nn.functional.pad(column, (left, right), value=fill)
+            sides = (left, right) if column.ndim == 2 else (0, 0, left, right)
+            return torch.nn.functional.pad(column, sides, value=fill)
 
         return Tokens(
             mask=widen(self.mask, False),
@@ -80,7 +84,7 @@ class Tokens:
         return Tokens(
             mask=self.mask,
             columns={
-                name: torch.where(self.mask, column, values)
+                name: torch.where(_like(self.mask, column), column, _like(values, column))
                 for name, column in self.columns.items()
             },
         )
@@ -91,6 +95,11 @@ class Tokens:
             mask=self.mask,
             columns={name: column.to(dtype) for name, column in self.columns.items()},
         )
+
+
+def _like(values: Tensor, column: Tensor) -> Tensor:
+    """``values [B, T]`` beside a column of lists."""
+    return values if column.ndim == 2 else values[..., None]
 
 
 def cells(rows: int, width: int, values: st.SearchStrategy[float]) -> st.SearchStrategy[Tensor]:
@@ -105,12 +114,21 @@ def _per_row(rows: int, width: int) -> st.SearchStrategy[Tensor]:
     return column.map(lambda values: values.expand(rows, width).clone())
 
 
+LISTED = 3  # tokens in a drawn list
+
+
+def _lists(rows: int, width: int) -> st.SearchStrategy[Tensor]:
+    return cells(rows, width * LISTED, nats).map(lambda flat: flat.reshape(rows, width, LISTED))
+
+
 Column = Callable[[int, int], st.SearchStrategy[Tensor]]
 COLUMNS: Mapping[str, Column] = {
     "logp": lambda rows, width: cells(rows, width, nats),
     "behavior_logp": lambda rows, width: cells(rows, width, nats),
     "reference_logp": lambda rows, width: cells(rows, width, nats),
     "entropy": lambda rows, width: cells(rows, width, st.sampled_from((0.0, 0.5, 3.0))),
+    "topk_logp": _lists,
+    "behavior_topk_logp": _lists,
     "advantage": _per_row,
 }
 

@@ -6,42 +6,21 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import attrs
-from attrs.validators import and_, ge, gt, lt, optional
 
-from limite.core.types import Loss, TokenBatch
-from limite.core.validators import option
-from limite.plugins.objectives.ratio import clipped_ratio
+from limite.core.types import Aggregation
+from limite.plugins.objectives.grpo import GRPO
+from limite.plugins.objectives.policy import aggregation
 
 
 @attrs.frozen(kw_only=True)
-class DrGRPO:
+class DrGRPO(GRPO):
     """Clipped-ratio loss over a constant length (Dr. GRPO, arXiv:2503.20783).
 
     The loss of a token is GRPO's, its advantage not scaled by a spread. Tokens are summed and
-    divided by ``rows * constant_tokens``, so that a long wrong answer is not cheaper per token than
-    a short one.
+    divided by ``responses * constant_tokens``, so that a long wrong answer is not cheaper per token
+    than a short one. Both halves belong to it: another aggregation is another method.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"behavior_logp", "advantage"})
     paired_advantage: ClassVar[Mapping[str, Any]] = {"type": "group", "scale": "none"}
 
-    eps_low: float = attrs.field(default=0.2, validator=and_(gt(0.0), lt(1.0)))
-    eps_high: float = attrs.field(default=0.2, validator=gt(0.0))
-    dual_clip: float | None = attrs.field(default=None, validator=optional(gt(1.0)))
-    constant_tokens: int | None = attrs.field(
-        default=None,
-        validator=optional(ge(1)),
-        metadata={"unit": "tokens", "help": "without it the longest response allowed"},
-    )
-    overflow: str = attrs.field(default="clamp", validator=option("clamp", "raise"))
-
-    def __call__(self, batch: TokenBatch) -> Loss:
-        loss, metrics = clipped_ratio(
-            batch,
-            eps_low=self.eps_low,
-            eps_high=self.eps_high,
-            dual_clip=self.dual_clip,
-            overflow=self.overflow,
-        )
-        value = batch.aggregate(loss, "constant", constant=self.constant_tokens)
-        return Loss(value=value, metrics=metrics)
+    aggregation: Aggregation = aggregation("constant", "constant")

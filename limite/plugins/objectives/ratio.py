@@ -1,8 +1,12 @@
-"""Importance ratios and the clipped-ratio loss that GRPO, Dr. GRPO and DAPO share."""
+"""Importance ratios and the clipped-ratio loss that GRPO, Dr. GRPO, DAPO and PPO share."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import attrs
 import torch
+from attrs.validators import and_, gt, lt, optional
 from torch import Tensor
 
 from limite.core.types import Metric, TokenBatch
@@ -10,12 +14,45 @@ from limite.core.types import Metric, TokenBatch
 LARGEST_LOG_RATIO = 20.0  # nats; ratios stay within 2.06e-9 .. 4.85e8
 
 
+def eps_low(default: float) -> Any:
+    """The setting: how far a ratio may fall below 1."""
+    return attrs.field(
+        default=default,
+        validator=and_(gt(0.0), lt(1.0)),
+        metadata={"help": "how far a ratio may fall below 1"},
+    )
+
+
+def eps_high(default: float) -> Any:
+    """The setting: how far a ratio may rise above 1."""
+    return attrs.field(
+        default=default,
+        validator=gt(0.0),
+        metadata={"help": "how far a ratio may rise above 1"},
+    )
+
+
+def dual_clip() -> Any:
+    """The setting: a bound on the loss of a bad token; see ``clipped_ratio``."""
+    return attrs.field(
+        default=None,
+        validator=optional(gt(1.0)),
+        metadata={"help": "bounds the loss of a bad token by this times its advantage"},
+    )
+
+
 def importance_ratio(batch: TokenBatch, overflow: str = "clamp") -> tuple[Tensor, Tensor]:
     """``exp(clip(logp - behavior_logp, -20, 20))`` and the log-ratio before clipping, ``[B, T]``.
 
     A clipped position passes no gradient. ``overflow="raise"`` makes it a FloatingPointError.
     """
-    log_ratio = batch.logp - batch.behavior_logp  # [B, T] nats
+    log_ratio = checked_log_ratio(batch, overflow)
+    return log_ratio.clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO).exp(), log_ratio
+
+
+def checked_log_ratio(batch: TokenBatch, overflow: str) -> Tensor:
+    """``logp - behavior_logp``, ``[B, T]`` nats; see ``importance_ratio`` for ``overflow``."""
+    log_ratio = batch.logp - batch.behavior_logp
     if overflow == "raise":
         beyond = batch.mask & (log_ratio.detach().abs() > LARGEST_LOG_RATIO)
         count = int(beyond.sum())
@@ -23,7 +60,7 @@ def importance_ratio(batch: TokenBatch, overflow: str = "clamp") -> tuple[Tensor
             raise FloatingPointError(
                 f"{count} log-ratios exceed {LARGEST_LOG_RATIO} nats and overflow='raise' is set"
             )
-    return log_ratio.clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO).exp(), log_ratio
+    return log_ratio
 
 
 def ratio_metrics(batch: TokenBatch, ratio: Tensor, log_ratio: Tensor) -> dict[str, Metric]:

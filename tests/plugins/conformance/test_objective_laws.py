@@ -12,19 +12,31 @@ import torch
 from limite.core.errors import LimiteError
 from limite.core.types import Loss, Metric, TokenBatch
 from limite.plugins.conformance import laws_for, objective_laws
+from limite.plugins.objectives.cispo import CISPO
+from limite.plugins.objectives.dapo import DAPO
 from limite.plugins.objectives.dppo import DPPO
 from limite.plugins.objectives.dr_grpo import DrGRPO
 from limite.plugins.objectives.grpo import GRPO
+from limite.plugins.objectives.gspo import GSPO
+from limite.plugins.objectives.reinforce import Reinforce
 
 SHIPPED = {
     "grpo": GRPO(),
-    "dapo": GRPO(eps_high=0.28, aggregation="token-mean", dual_clip=3.0),
+    "grpo-kl": GRPO(beta=0.04),
+    "grpo-k2-entropy": GRPO(beta=0.1, kl="k2", entropy_weight=0.01, rows="all"),
+    "dapo": DAPO(dual_clip=3.0),
     "sequence-sum": GRPO(aggregation="sequence-mean-token-sum"),
     "dr-grpo": DrGRPO(),
     "dr-grpo-constant": DrGRPO(constant_tokens=3),
     "dppo": DPPO(),
     "dppo-kl": DPPO(divergence="binary-kl", delta_low=0.2),
     "dppo-token-mean": DPPO(aggregation="token-mean"),
+    "dppo-topk-tv": DPPO(divergence="topk-tv"),
+    "dppo-topk-kl": DPPO(divergence="topk-kl", delta_high=0.2),
+    "gspo": GSPO(),
+    "gspo-wide": GSPO(eps_low=0.2, eps_high=0.3, rows="all"),
+    "cispo": CISPO(ratio_min=0.5),
+    "reinforce": Reinforce(),
 }
 
 

@@ -1,7 +1,6 @@
 """Objectives, aggregation and advantages against numbers from other implementations.
 
-The file's kinds and presets that belong to components limite lacks are named here; everything
-else in it must be reproduced, so a case that nobody runs is a failure.
+Every case of the kinds named here must be reproduced, so one that nobody runs is a failure.
 """
 
 from __future__ import annotations
@@ -20,26 +19,25 @@ import torch
 from limite.core.health.contrast import contrast_shares, is_flat
 from limite.core.train.columns import token_batch, totals_of
 from limite.plugins.advantages.group import GroupAdvantage
-from limite.plugins.objectives.dppo import DPPO, divergence
+from limite.plugins.objectives.cispo import CISPO
+from limite.plugins.objectives.dapo import DAPO
+from limite.plugins.objectives.dppo import DPPO
 from limite.plugins.objectives.dr_grpo import DrGRPO
 from limite.plugins.objectives.grpo import GRPO
+from limite.plugins.objectives.gspo import GSPO
+from limite.plugins.objectives.kl import ESTIMATORS, kl_estimate
+from limite.plugins.objectives.reinforce import Reinforce
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "objectives.json").read_text())
 PRESETS = {
     "grpo": GRPO,
-    "dapo": GRPO,
+    "dapo": DAPO,
     "dr_grpo": DrGRPO,
+    "gspo": GSPO,
+    "cispo": CISPO,
     "dppo_binary_tv": DPPO,
     "dppo_binary_kl": DPPO,
 }
-
-
-def is_other(case: dict[str, Any]) -> bool:
-    """Whether a case belongs to an objective limite lacks: GSPO, CISPO, DPPO over top-k lists."""
-    params = case["params"]
-    return params.get("preset") in ("gspo", "cispo") or "topk_logp" in case["inputs"]
-
-
 AGGREGATIONS = {
     "token_mean": "token-mean",
     "seq_mean_token_mean": "sequence-mean-token-mean",
@@ -48,9 +46,13 @@ AGGREGATIONS = {
     "token_sum": "token-sum",
 }
 METRICS = {"mean_ratio": "ratio/mean", "approx_kl_k1": "kl/behavior_nats"}
+COUNTS = {
+    "tokens": lambda batch: batch.totals.tokens,
+    "sequences": lambda batch: batch.totals.active_rows,
+}
 CASES = {
-    kind: [case for case in GOLDEN["cases"] if case["kind"] == kind and not is_other(case)]
-    for kind in ("policy", "aggregate", "group_advantage", "must_raise")
+    kind: [case for case in GOLDEN["cases"] if case["kind"] == kind]
+    for kind in ("policy", "aggregate", "group_advantage", "must_raise", "kl")
 }
 DTYPES = [torch.float64, torch.float32]
 
@@ -73,6 +75,18 @@ def check(actual: Any, expected: Any, dtype: torch.dtype = torch.float64) -> Non
     )
 
 
+SETTINGS = (
+    "eps_low",
+    "eps_high",
+    "dual_clip",
+    "delta_low",
+    "delta_high",
+    "ratio_cap",
+    "ratio_min",
+    "ratio_max",
+)
+
+
 def advantage_of(params: dict[str, Any]) -> GroupAdvantage:
     return GroupAdvantage(
         baseline=params["baseline"].replace("_", "-"),
@@ -84,7 +98,7 @@ def advantage_of(params: dict[str, Any]) -> GroupAdvantage:
 
 def objective_of(params: dict[str, Any]) -> Any:
     settings: dict[str, Any] = {}
-    for name in ("eps_low", "eps_high", "dual_clip", "delta_low", "delta_high", "ratio_cap"):
+    for name in SETTINGS:
         if name in params:
             settings[name] = params[name]
     if "constant" in params:
@@ -92,7 +106,7 @@ def objective_of(params: dict[str, Any]) -> Any:
     if "divergence" in params:
         settings["divergence"] = params["divergence"].replace("_", "-")
     kind = PRESETS[params["preset"]]
-    if kind is not DrGRPO:
+    if "aggregation" in params:
         settings["aggregation"] = AGGREGATIONS[params["aggregation"]]
     small_cap = params.get("ratio_cap", 20.0) < 5.0
     with pytest.warns(UserWarning, match="rare tokens") if small_cap else contextlib.nullcontext():
@@ -110,6 +124,9 @@ def run_policy(case: dict[str, Any], make_group: Any, dtype: torch.dtype) -> Any
         "behavior_logp": tensor(inputs["behaviour_logp"], dtype),
         "advantage": advantages,
     }
+    if "topk_logp" in inputs:
+        columns["topk_logp"] = tensor(inputs["topk_logp"], dtype)
+        columns["behavior_topk_logp"] = tensor(inputs["behaviour_topk_logp"], dtype)
     objective = objective_of(params)
     batch = token_batch(mask, columns, totals_of(mask, response_tokens=1))
     return advantages, batch, objective, objective(batch), logp
@@ -122,8 +139,8 @@ def test_every_case_is_covered() -> None:
     assert len(CASES["aggregate"]) == counts["aggregate"] == 10
     assert len(CASES["group_advantage"]) == counts["group_advantage"] == 14
     assert len(CASES["must_raise"]) == counts["must_raise"] == 10
-    others = sum(is_other(case) for case in GOLDEN["cases"] if case["kind"] == "policy")
-    assert len(CASES["policy"]) == counts["policy"] - others == 54
+    assert len(CASES["policy"]) == counts["policy"] == 76
+    assert len(CASES["kl"]) == counts["kl"] == 1
 
 
 @each("group_advantage")
@@ -168,20 +185,28 @@ def test_objective_matches(case: dict[str, Any], dtype: torch.dtype, make_group:
     check(logp.grad, expected["grad_logp"], dtype)
     assert not logp.grad[~batch.mask].any()
     if isinstance(objective, DPPO):
-        logp, behavior = batch.logp.detach(), batch.behavior_logp
-        keep = objective.keep(logp, behavior, batch.advantage) & batch.mask
-        check(keep, expected["keep"])
-        distance = divergence(logp, behavior, objective.divergence)
+        check(objective.keep(batch) & batch.mask, expected["keep"])
+        distance = objective.distance(batch)
         check(distance.masked_fill(~batch.mask, 0.0), expected["divergence"], dtype)
     for name, value in expected["metrics"].items():
-        if name == "tokens":
-            assert value == batch.totals.tokens
+        if name in COUNTS:
+            assert value == COUNTS[name](batch)
             continue
         figure = loss.metrics[METRICS.get(name, f"ratio/{name}")].result()
         if value is None:
             assert figure is None
         else:
             check(figure, value, dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@each("kl")
+def test_kl_estimators_match(case: dict[str, Any], dtype: torch.dtype) -> None:
+    mask = tensor(case["inputs"]["mask"]).bool()
+    logp, reference = (tensor(case["inputs"][name], dtype) for name in ("logp", "reference_logp"))
+    for name in ESTIMATORS:
+        estimate = kl_estimate(logp, reference, name).masked_fill(~mask, 0.0)
+        check(estimate, case["expected"][name], dtype)
 
 
 @each("must_raise")
@@ -227,7 +252,7 @@ def test_overflow_can_be_an_error() -> None:
         "advantage": torch.ones(1),
     }
     batch = token_batch(mask, columns, totals_of(mask, response_tokens=1))
-    for objective in (GRPO, DrGRPO, DPPO):
+    for objective in (GRPO, DrGRPO, DAPO, DPPO, GSPO, CISPO, Reinforce):
         assert math.isfinite(objective()(batch).value)
         with pytest.raises(FloatingPointError, match="1 log-ratio"):
             objective(overflow="raise")(batch)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -13,9 +14,15 @@ from torch import Tensor
 from limite.core.train.columns import token_batch, totals_of
 from limite.core.types import Loss
 from limite.plugins.conformance.strategies import COLUMNS, Tokens, cells, tokens
-from limite.plugins.objectives.dppo import DPPO, divergence
+from limite.plugins.objectives.cispo import CISPO
+from limite.plugins.objectives.dapo import DAPO
+from limite.plugins.objectives.divergence import binary_divergence, topk_divergence
+from limite.plugins.objectives.dppo import DPPO
 from limite.plugins.objectives.dr_grpo import DrGRPO
 from limite.plugins.objectives.grpo import GRPO
+from limite.plugins.objectives.gspo import GSPO
+from limite.plugins.objectives.kl import ESTIMATORS, kl_estimate
+from limite.plugins.objectives.reinforce import Reinforce
 
 COLUMNS_READ = {name: COLUMNS[name] for name in ("logp", "behavior_logp", "advantage")}
 batches = tokens(COLUMNS_READ)
@@ -31,8 +38,17 @@ def evaluate(objective: Any, given: Tokens, logp: Tensor) -> Loss:
 @given(given_tokens=batches)
 @pytest.mark.parametrize(
     "objective",
-    [GRPO(), GRPO(aggregation="token-mean"), DrGRPO(), DPPO(), DPPO(divergence="binary-kl")],
-    ids=["grpo", "dapo", "dr-grpo", "dppo-tv", "dppo-kl"],
+    [
+        GRPO(),
+        DAPO(),
+        DrGRPO(),
+        GSPO(),
+        CISPO(),
+        Reinforce(),
+        DPPO(),
+        DPPO(divergence="binary-kl"),
+    ],
+    ids=["grpo", "dapo", "dr-grpo", "gspo", "cispo", "reinforce", "dppo-tv", "dppo-kl"],
 )
 def test_on_policy_the_gradient_is_minus_the_weighted_advantage(
     objective: Any, given_tokens: Tokens
@@ -40,9 +56,8 @@ def test_on_policy_the_gradient_is_minus_the_weighted_advantage(
     logp = given_tokens.columns["behavior_logp"].clone().requires_grad_()
     torch.autograd.backward(evaluate(objective, given_tokens, logp).value)
     weights = torch.zeros_like(logp).requires_grad_()
-    how = getattr(objective, "aggregation", "constant")
     batch = token_batch(given_tokens.mask, {}, totals_of(given_tokens.mask, response_tokens=6))
-    torch.autograd.backward(batch.aggregate(weights, how))
+    torch.autograd.backward(batch.aggregate(weights, objective.aggregation))
     assert logp.grad is not None
     assert weights.grad is not None
     expected = -given_tokens.columns["advantage"] * weights.grad
@@ -72,9 +87,9 @@ def test_gradients_match_finite_differences(
 def test_divergences_are_what_they_say(logp: Tensor, behavior: Tensor) -> None:
     for dtype in (torch.float64, torch.float32):
         policy, sampled = logp.to(dtype), behavior.to(dtype)
-        distance = divergence(policy, sampled, "binary-tv")
+        distance = binary_divergence(policy, sampled, "binary-tv")
         torch.testing.assert_close(distance, (policy.exp() - sampled.exp()).abs())
-        relative = divergence(policy, sampled, "binary-kl")
+        relative = binary_divergence(policy, sampled, "binary-kl")
         assert not relative.isnan().any()
         assert bool((relative >= -1e-6).all())
         # Pinsker: KL >= 2 TV^2, and infinite exactly where the policy is sure and behaviour not.
@@ -86,11 +101,77 @@ def test_divergences_are_what_they_say(logp: Tensor, behavior: Tensor) -> None:
 def test_the_masked_set_shrinks_as_thresholds_grow(
     given_tokens: Tokens, small: float, larger: float
 ) -> None:
-    columns = [given_tokens.columns[name] for name in ("logp", "behavior_logp", "advantage")]
+    totals = totals_of(given_tokens.mask, response_tokens=6)
+    batch = token_batch(given_tokens.mask, given_tokens.columns, totals)
     for kind in ("binary-tv", "binary-kl"):
-        tight = DPPO(divergence=kind, delta=small).keep(*columns)
-        loose = DPPO(divergence=kind, delta=small * larger).keep(*columns)
+        tight = DPPO(divergence=kind, delta=small).keep(batch)
+        loose = DPPO(divergence=kind, delta=small * larger).keep(batch)
         assert bool((loose | ~tight).all())
+
+
+@given(logits=cells(2, 7, st.floats(-6.0, 6.0)), listed=st.integers(1, 7), token=st.integers(0, 6))
+def test_coarser_divergences_are_never_larger(logits: Tensor, listed: int, token: int) -> None:
+    policy, behavior = logits.log_softmax(-1)
+    order = behavior.argsort(descending=True)
+    ids = order[:listed]
+    if token not in ids:  # the sampled token is always on the list
+        ids = torch.cat([ids[:-1], torch.tensor([token])])
+    full_tv = 0.5 * (policy.exp() - behavior.exp()).abs().sum()
+    full_kl = (behavior.exp() * (behavior - policy)).sum()
+    for name, full in (("tv", full_tv), ("kl", full_kl)):
+        binary = binary_divergence(policy[token], behavior[token], f"binary-{name}")
+        lists = topk_divergence(policy[ids], behavior[ids], f"topk-{name}")
+        assert float(binary) <= float(lists) + 1e-9
+        assert float(lists) <= float(full) + 1e-9
+        assert float(binary) >= 0.0
+    assert float(full_tv) <= 1.0 + 1e-12
+
+
+@given(logits=cells(2, 7, st.floats(-6.0, 6.0)))
+def test_kl_estimators_estimate_the_kl(logits: Tensor) -> None:
+    policy, reference = logits.log_softmax(-1)
+    exact = float((policy.exp() * (policy - reference)).sum())
+    means = {
+        name: float((policy.exp() * kl_estimate(policy, reference, name)).sum())
+        for name in ESTIMATORS
+    }
+    assert means["k1"] == pytest.approx(exact, abs=1e-12)
+    assert means["k3"] == pytest.approx(exact, abs=1e-12)
+    assert bool((kl_estimate(policy, reference, "k3") >= 0).all())
+    assert means["k2"] >= exact**2 / 2 - 1e-12  # Jensen
+
+
+def test_a_penalty_towards_a_reference_pulls_there_and_is_measured() -> None:
+    mask = torch.ones(1, 2).bool()
+    logp = torch.tensor([[-1.0, -2.0]]).double().requires_grad_()
+    columns = {
+        "logp": logp,
+        "behavior_logp": logp.detach(),
+        "advantage": torch.zeros(1, 2).double(),
+        "reference_logp": torch.tensor([[-1.5, -1.0]]).double(),
+    }
+    for estimator, slopes in (("k2", (0.5, -1.0)), ("k3", (1 - math.exp(-0.5), 1 - math.e))):
+        logp.grad = None
+        batch = token_batch(mask, columns, totals_of(mask, response_tokens=2))
+        loss = GRPO(beta=0.1, kl=estimator)(batch)
+        torch.autograd.backward(loss.value)
+        assert logp.grad is not None
+        assert logp.grad[0].tolist() == pytest.approx([0.05 * slope for slope in slopes])
+        assert loss.metrics["kl/reference_nats"].result() == pytest.approx(-0.25)
+
+
+def test_a_sequence_objective_refuses_an_advantage_per_token() -> None:
+    mask = torch.tensor([[1, 1, 0]]).bool()
+    columns = {
+        "logp": torch.full((1, 3), -1.0),
+        "behavior_logp": torch.full((1, 3), -1.0),
+        "advantage": torch.tensor([[0.5, 0.5, 9.0]]),
+    }
+    totals = totals_of(mask, response_tokens=3)
+    assert math.isfinite(GSPO()(token_batch(mask, columns, totals)).value)
+    columns["advantage"] = torch.tensor([[0.5, 0.25, 0.0]])
+    with pytest.raises(ValueError, match=r"one advantage per response; those of row 0.*0.25.*0.5"):
+        GSPO()(token_batch(mask, columns, totals))
 
 
 def test_a_rare_token_is_kept_where_clipping_drops_it() -> None:
@@ -116,6 +197,13 @@ def test_every_setting_out_of_range_is_refused() -> None:
         (GRPO, {"eps_high": 0.0}),
         (GRPO, {"dual_clip": 1.0}),
         (GRPO, {"aggregation": "mean"}),
+        (GRPO, {"beta": -0.1}),
+        (GRPO, {"kl": "k1"}),
+        (GRPO, {"entropy_weight": -1.0}),
+        (GSPO, {"aggregation": "token-mean"}),
+        (DrGRPO, {"aggregation": "token-mean"}),
+        (CISPO, {"ratio_max": 0.0}),
+        (CISPO, {"ratio_min": 6.0}),
         (DrGRPO, {"constant_tokens": 0}),
         (DPPO, {"delta": 0.0}),
         (DPPO, {"divergence": "full-tv"}),
