@@ -23,7 +23,6 @@ PACKAGES = (
     "torch",
     "numpy",
     "triton",
-    "safetensors",
     "zstandard",
     "math-verify",
     "sympy",

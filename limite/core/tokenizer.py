@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import attrs
 
-from limite.core.errors import LimiteError
+from limite.core.errors import LimiteError, Mistake
 from limite.core.types import Problem
 
 ALPHABET = "0123456789+-*/()=,;.?#| \nabcdefghijklmnopqrstuvwxyz"
@@ -57,6 +57,15 @@ class Tokenizer:
     def eos_id(self) -> int:
         """What training texts end with."""
         return self.eos_ids[0]
+
+    @property
+    def unused_ids(self) -> tuple[int, ...]:
+        """Ids below ``vocabulary`` that are no token; like those above, they are never sampled."""
+        return ()
+
+    def mistakes(self) -> list[Mistake]:
+        """What is wrong with the files the tokenizer is read from, all of it."""
+        return []
 
     @property
     def hashes(self) -> Mapping[str, str]:

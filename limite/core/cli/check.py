@@ -30,7 +30,8 @@ def check(
     """List every mistake in RECIPE, each with file, line and the nearest right word.
 
     A sound recipe is shown as a plan: what each stage does at most, and what that takes. Nothing
-    is trained and no weights are read.
+    is trained and no weights are read; where the model is a directory, its files are opened and
+    what their headers say must fit the model.
     """
     # Imported late: the shapes of a model need torch, and `limite --help` does not.
     from limite.core.discover import load_registry

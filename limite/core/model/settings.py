@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import attrs
 
+from limite.core.errors import Mistake
 from limite.core.tokenizer import CharacterTokenizer, Tokenizer
 
 if TYPE_CHECKING:
@@ -68,6 +69,10 @@ class Model:
     @abstractmethod
     def decoder(self, vocabulary: int, seeds: Seeds, *, values: bool = True) -> Decoder:
         """A decoder with the weights to start from; without ``values`` they may be anything."""
+
+    def mistakes(self) -> list[Mistake]:
+        """What is wrong with the files the model is read from, told before they are loaded."""
+        return []
 
     def hashes(self) -> dict[str, str]:
         """SHA-256 of each file the model is read from, for receipts."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 
-from limite.core.errors import LimiteError, SettingsError
+from limite.core.errors import LimiteError, Mistake, SettingsError, mistakes_of
 from limite.core.model.settings import DecoderSpec, Model
 from limite.core.pretrained.tokenizer import PretrainedTokenizer
 from limite.core.tokenizer import Tokenizer
@@ -44,25 +44,43 @@ class Pretrained(Model):
         except SettingsError as error:  # mistakes of that file, not of the recipe
             raise LimiteError(str(error)) from None
 
+    def mistakes(self) -> list[Mistake]:
+        """What is wrong with its configuration, or else with its weights as their headers say."""
+        from limite.core.pretrained.directory import ModelDirectory
+
+        try:
+            return ModelDirectory.open(self.path).check(self.dtype)
+        except LimiteError as error:
+            return mistakes_of(error)
+
     @property
     def context(self) -> int:
         return self.directory.spec.context
 
     def filled(self, vocabulary: int | None = None) -> DecoderSpec:
-        """The sizes its configuration says; the tokenizer's ids must have rows in its tables."""
-        spec = self.directory.spec
-        rows = spec.padded_vocabulary
-        if vocabulary is not None and rows is not None and vocabulary > rows:
-            raise LimiteError(
-                f"{self.path}: the tokenizer has {vocabulary} ids, more than the {rows} rows of "
-                "the token table"
-            )
-        return spec
+        """The sizes its configuration says, and the ids that its tokenizer gives a meaning.
+
+        Tables may have more rows than the tokenizer has ids, never fewer. The tokenizer says which
+        ids mean something: a configuration of most families has nothing but the number of rows.
+        """
+        spec: Any = self.directory.spec
+        if vocabulary is None:
+            return cast(DecoderSpec, spec)
+        for ids, what in (
+            (spec.padded_vocabulary, "rows of the token table"),
+            (spec.vocabulary, "ids that config.json says have a meaning"),
+        ):
+            if vocabulary > ids:
+                raise LimiteError(
+                    f"{self.path}: the tokenizer has {vocabulary} ids, more than the {ids} {what}"
+                )
+        return cast(DecoderSpec, attrs.evolve(spec, vocabulary=vocabulary))
 
     def decoder(self, vocabulary: int, seeds: Seeds, *, values: bool = True) -> Decoder:
         """The weights of the directory; without ``values``, what memory happens to hold."""
-        self.filled(vocabulary)
-        return self.directory.load(self.dtype, values=values)
+        spec = self.filled(vocabulary)
+        directory = attrs.evolve(self.directory, spec=spec)
+        return directory.load(self.dtype, values=values)
 
     def default_tokenizer(self) -> Tokenizer:
         return PretrainedTokenizer(path=self.path)

@@ -13,7 +13,7 @@ from typing import Any
 
 import attrs
 
-from limite.core.errors import LimiteError, Mistake, SettingsError
+from limite.core.errors import LimiteError, Mistake, SettingsError, mistakes_of
 from limite.core.jsonl import write_atomic
 from limite.core.pretrained.json_files import is_id, json_object, read_bytes, read_object
 
@@ -127,7 +127,10 @@ class TokenFiles:
         for name, content in [*named.items(), *(("extra_special_tokens", each) for each in extra)]:
             if content not in known:
                 said_of(CONFIG)(name, f"names {content!r}, which is no token of {TOKENIZER}")
-        templates = _templates(directory, config, said_of(CONFIG))
+        try:
+            templates = _templates(directory, config, said_of(CONFIG))
+        except LimiteError as error:
+            mistakes += mistakes_of(error)
         added = objects[TOKENIZER].get("added_tokens") or []
         if mistakes:
             raise SettingsError(mistakes)

@@ -6,8 +6,9 @@ extra ``hf``), which is imported when a tokenizer is first used.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from limite.core.errors import LimiteError, Mistake, SettingsError, sentence
+from limite.core.errors import LimiteError, Mistake, SettingsError, mistakes_of, sentence
 from limite.core.pretrained.chat import choose_template, needs_extra, render_chat
 from limite.core.pretrained.generation import GENERATION_FILE, Generation
 from limite.core.pretrained.json_files import read_bytes, read_object
@@ -31,6 +32,7 @@ from limite.core.types import Problem
 if TYPE_CHECKING:
     import tokenizers
 
+_QUESTION = ({"role": "user", "content": "1+1=?"},)
 UNSETTLED = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -89,6 +91,33 @@ class PretrainedTokenizer(Tokenizer):
         """What ``generation_config.json`` says."""
         return Generation.read(self.path)
 
+    def mistakes(self) -> list[Mistake]:
+        """What is wrong with its files, with its chat template, and with the ids that end a text.
+
+        The template is tried on a small question.
+        """
+        wrong: list[Mistake] = []
+
+        def ask(question: Callable[[], object]) -> bool:
+            try:
+                question()
+            except LimiteError as error:
+                wrong.extend(mistakes_of(error))
+                return False
+            return True
+
+        generation = ask(lambda: self.generation)
+        if ask(lambda: self.inner):
+            ask(lambda: self.chat_template and self.render_chat(_QUESTION))
+            if generation:
+                ask(self._check_ends)
+        return wrong
+
+    def _check_ends(self) -> None:
+        if self.eos_id not in self._used and self._used.isdisjoint(self.eos_ids):
+            shown = ", ".join(map(str, self.eos_ids))
+            raise LimiteError(f"{self.path}: no token has the id that ends a response: {shown}")
+
     @cached_property
     def hashes(self) -> dict[str, str]:
         """SHA-256 of each file, for receipts: another file is another tokenizer."""
@@ -115,6 +144,16 @@ class PretrainedTokenizer(Tokenizer):
     @cached_property
     def vocabulary(self) -> int:
         return max(self._id_of.values(), default=-1) + 1
+
+    @cached_property
+    def _used(self) -> frozenset[int]:
+        return frozenset(self._id_of.values())
+
+    @cached_property
+    def unused_ids(self) -> tuple[int, ...]:
+        if len(self._used) == self.vocabulary:
+            return ()
+        return tuple(each for each in range(self.vocabulary) if each not in self._used)
 
     def _named(self, name: str) -> int | None:
         content = self.files.named.get(name)
@@ -222,7 +261,11 @@ class PretrainedTokenizer(Tokenizer):
     @property
     def chat_template(self) -> str | None:
         """The template that puts questions; None: they are read as plain text."""
-        return choose_template(self.files.templates, self.template) if self.chat else None
+        if not self.chat:
+            return None
+        templates = self.files.templates
+        with self._told_with_path():
+            return choose_template(templates, self.template)
 
     def render_chat(
         self, messages: Sequence[Mapping[str, Any]], *, add_generation_prompt: bool = True
@@ -231,16 +274,23 @@ class PretrainedTokenizer(Tokenizer):
         template = self.chat_template
         if template is None:
             raise LimiteError(f"{self.path}: has no chat template")
-        return render_chat(
-            template,
-            messages,
-            special_tokens=self.files.named,
-            add_generation_prompt=add_generation_prompt,
-            today=None
-            if self.today is None
-            else datetime.combine(date.fromisoformat(self.today), time()),
-            options=self.options,
-        )
+        day = None if self.today is None else date.fromisoformat(self.today)
+        with self._told_with_path():
+            return render_chat(
+                template,
+                messages,
+                special_tokens=self.files.named,
+                add_generation_prompt=add_generation_prompt,
+                today=None if day is None else datetime.combine(day, time()),
+                options=self.options,
+            )
+
+    @contextlib.contextmanager
+    def _told_with_path(self) -> Iterator[None]:
+        try:
+            yield
+        except LimiteError as error:
+            raise LimiteError(f"{self.path}: {error}") from error
 
     def render_prompt(self, problem: Problem) -> tuple[int, ...]:
         system = None if self.system is None else {"role": "system", "content": self.system}
@@ -263,9 +313,9 @@ class PretrainedTokenizer(Tokenizer):
         """What the files say differently from one another, and what is odd about them."""
         config = read_object(Path(self.path) / "config.json") or {}
         notes = list(self.generation.notes(config, self.end_id))
-        unused = self.vocabulary - len(set(self._id_of.values()))
+        unused = self.vocabulary - len(self._used)
         if unused:
-            notes.append(f"{unused} of {self.vocabulary} ids are no token; they leave no text")
+            notes.append(f"{unused} of {self.vocabulary} ids are no token; they are never sampled")
         wrong = [each for each in self.eos_ids if each >= self.vocabulary]
         notes += [f"end id {each} is outside the vocabulary of {self.vocabulary}" for each in wrong]
         return tuple(notes)

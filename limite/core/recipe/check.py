@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import attrs
 
 from limite.core import config
+from limite.core.config import Locate
 from limite.core.config_faults import Fault
 from limite.core.config_fields import refused
 from limite.core.errors import LimiteError, Mistake, SettingsError, did_you_mean, sentence
@@ -37,10 +38,9 @@ def check_file(
     """Reads and checks a recipe; a SettingsError lists every mistake of both kinds at once."""
     draft = draft_recipe(path, overrides, registry)
     found = look_over(draft.recipe, registry, complete=not draft.mistakes)
-    mistakes = [*draft.mistakes, *config.mistakes(found.faults, draft.locate)]
-    mistakes += [Mistake(fault) for fault in found.kernels.faults]
-    if mistakes:
-        raise SettingsError(in_order(list(dict.fromkeys(mistakes))))
+    mistakes = in_order(list(dict.fromkeys([*draft.mistakes, *found.in_recipe(draft.locate)])))
+    if mistakes or found.files:
+        raise SettingsError([*mistakes, *found.files])
     loaded = finished(draft, registry)
     return loaded, found.plan(loaded.recipe, registry)
 
@@ -48,8 +48,7 @@ def check_file(
 def check_recipe(loaded: LoadedRecipe, registry: Registry) -> Plan:
     """What the recipe will do and cost. A SettingsError lists all that would stop it."""
     found = look_over(loaded.recipe, registry)
-    mistakes = config.mistakes(found.faults, loaded.locate)
-    mistakes += [Mistake(fault) for fault in found.kernels.faults]
+    mistakes = [*found.in_recipe(loaded.locate), *found.files]
     if mistakes:
         raise SettingsError(mistakes)
     return found.plan(loaded.recipe, registry)
@@ -60,9 +59,16 @@ class Findings:
     """What a look at a recipe has found."""
 
     faults: list[Fault]
+    """Of the recipe's settings."""
+    files: list[Mistake]
+    """In the files that its model and tokenizer are read from."""
     decoder: Decoder | None
     texts: Mapping[str, Texts]
     kernels: Survey
+
+    def in_recipe(self, locate: Locate) -> list[Mistake]:
+        kernels = [Mistake(fault) for fault in self.kernels.faults]
+        return [*config.mistakes(self.faults, locate), *kernels]
 
     def plan(self, recipe: Recipe, registry: Registry) -> Plan:
         assert self.decoder is not None
@@ -73,8 +79,8 @@ def look_over(recipe: Recipe, registry: Registry, *, complete: bool = True) -> F
     """Asks the components of a recipe whether they will work together.
 
     A model on the meta device, an advantage with a made-up group, a few problems of every kind: no
-    weight is read and nothing is trained. When the recipe is not ``complete``, questions that need
-    a setting it lacks are left out.
+    weight is loaded and nothing is trained. Of weights that exist the headers are read. When the
+    recipe is not ``complete``, questions that need a setting it lacks are left out.
     """
     faults: list[Fault] = []
     texts: dict[str, Texts] = {}
@@ -89,13 +95,23 @@ def look_over(recipe: Recipe, registry: Registry, *, complete: bool = True) -> F
             if complete:
                 raise
 
+    def in_files(part: str) -> list[Mistake]:
+        try:
+            mistakes: list[Mistake] = getattr(recipe, part).mistakes()
+        except Exception:
+            if complete:
+                raise
+            return []
+        return mistakes
+
+    in_tokenizer, in_model = in_files("tokenizer"), in_files("model")
     models: list[Decoder] = []
-    ask(model_faults(recipe, models))
+    ask(model_faults(recipe, models, wrong_files=bool(in_model), readable=not in_tokenizer))
     decoder = models[0] if models else None
     for name, stage in getattr(recipe, "stages", {}).items():
         place = ("stages", name)
         ask(order_faults(recipe, name, stage), *place)
-        ask(problem_faults(recipe, name, stage, registry, texts), *place)
+        ask(problem_faults(recipe, name, stage, registry, texts, readable=not in_tokenizer), *place)
         if isinstance(stage, RL):
             ask(column_faults(stage, registry), *place)
             ask(dealing_faults(stage), *place)
@@ -105,15 +121,24 @@ def look_over(recipe: Recipe, registry: Registry, *, complete: bool = True) -> F
             if decoder is not None:
                 ask(optimizer_faults(stage, decoder), *place)
     kernels = kernel_survey(recipe, decoder)
-    return Findings(faults=faults, decoder=decoder, texts=texts, kernels=kernels)
+    files = list(dict.fromkeys([*in_model, *in_tokenizer]))
+    return Findings(faults=faults, files=files, decoder=decoder, texts=texts, kernels=kernels)
 
 
-def model_faults(recipe: Recipe, models: list[Decoder]) -> Iterator[Fault]:
-    """Builds the model as shapes without values, into ``models``."""
+def model_faults(
+    recipe: Recipe, models: list[Decoder], *, wrong_files: bool, readable: bool
+) -> Iterator[Fault]:
+    """Builds the model as shapes without values, into ``models``.
+
+    ``wrong_files``: mistakes in files the model is read from were told already. ``readable``: the
+    tokenizer's files are sound.
+    """
     from limite.core.model.init import build_decoder
 
     model = cast(Model, recipe.model)
-    ids = recipe.tokenizer.vocabulary
+    ids = recipe.tokenizer.vocabulary if readable else 1  # of which every model has enough
+    if wrong_files and not _has_sizes(model):
+        return
     vocabulary = getattr(model, "vocabulary", None)
     if vocabulary is not None and vocabulary < ids:
         message = f"must be at least the tokenizer's {ids} ids, got {vocabulary}"
@@ -126,6 +151,14 @@ def model_faults(recipe: Recipe, models: list[Decoder]) -> Iterator[Fault]:
     except Exception as error:
         if whole(model) and whole(getattr(model, "attention", None)):
             yield Fault(("model",), f"the model cannot be built: {sentence(error)}")
+
+
+def _has_sizes(model: Model) -> bool:
+    """Whether the configuration of a model that exists could be read."""
+    try:
+        return model.context > 0
+    except LimiteError:
+        return False
 
 
 def order_faults(recipe: Recipe, name: str, stage: Stage) -> Iterator[Fault]:

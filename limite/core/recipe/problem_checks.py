@@ -60,9 +60,18 @@ def mix_of(stage: Stage) -> Mix:
 
 
 def problem_faults(
-    recipe: Recipe, name: str, stage: Stage, registry: Registry, texts: dict[str, Texts]
+    recipe: Recipe,
+    name: str,
+    stage: Stage,
+    registry: Registry,
+    texts: dict[str, Texts],
+    *,
+    readable: bool = True,
 ) -> Iterator[Fault]:
-    """Draws problems of a stage: what is wrong with them; their lengths go into ``texts``."""
+    """Draws problems of a stage: what is wrong with them; their lengths go into ``texts``.
+
+    With a tokenizer that is not ``readable`` they are drawn and not encoded.
+    """
     texts[name] = Texts()
     mix = mix_of(stage)
     unknown = set()
@@ -88,6 +97,8 @@ def problem_faults(
             texts_of_problems += [
                 each.solutions[style] for each, style in zip(problems, picked, strict=True)
             ]
+    if not readable:
+        return
     lacking = recipe.tokenizer.lacking(texts_of_problems)
     if lacking:
         message = f"lacks {', '.join(map(repr, lacking))}, which problems of {name!r} contain"
@@ -95,12 +106,14 @@ def problem_faults(
         yield Fault(("tokenizer", "alphabet") if characters else ("tokenizer",), message)
         return
     documents: list[Document] = []
-    if isinstance(stage, SFT) and not unwritten:
-        documents = make_documents(problems, stage.styles, recipe.tokenizer, seeds)
-    texts[name] = Texts(
-        prompts=[len(recipe.tokenizer.render_prompt(each)) for each in problems],
-        documents=[len(document.ids) for document in documents],
-    )
+    try:
+        if isinstance(stage, SFT) and not unwritten:
+            documents = make_documents(problems, stage.styles, recipe.tokenizer, seeds)
+        prompts = [len(recipe.tokenizer.render_prompt(each)) for each in problems]
+    except LimiteError as error:  # a chat template may refuse some of them
+        yield Fault(("tokenizer",), str(error))
+        return
+    texts[name] = Texts(prompts=prompts, documents=[len(document.ids) for document in documents])
     yield from text_faults(recipe, stage, texts[name])
 
 

@@ -68,9 +68,10 @@ class Sampler:
 
     ``seed`` names the stream of the batch: the same seed, problem and sample index give the same
     response. Recorded log-probabilities are of the distribution sampled from: the temperature
-    applied, over every column of the head. Ids from ``forbid_from`` on (rows that only pad the
-    head) keep their mass there but are never drawn. Finished rows are removed when they make up
-    the share ``compact_at`` of the batch.
+    applied, over every column of the head. Ids that are no token keep their mass there but are
+    never drawn: those from ``forbid_from`` on, which only pad the head (None: all that are not the
+    tokenizer's), and those that the tokenizer leaves unused. Finished rows are removed when they
+    make up the share ``compact_at`` of the batch.
     """
 
     def __init__(
@@ -100,6 +101,8 @@ class Sampler:
         self.forbid_from = tokenizer.vocabulary if forbid_from is None else forbid_from
         self.compact_at = compact_at
         self.device = decoder.device
+        unused = [each for each in tokenizer.unused_ids if each < self.forbid_from]
+        self.unused = torch.tensor(unused, device=self.device) if unused else None
 
     def generate(
         self, requests: Sequence[Request], policy_version: int
@@ -241,7 +244,10 @@ class _Wave:
             logits = logits / self.sampler.temperature
         logp = torch.log_softmax(logits, dim=-1)  # [R, V] nats, float32
         # Float64, so that over a large vocabulary no token's share is lost in the running sum.
-        reached = logp[:, : self.sampler.forbid_from].exp().cumsum(-1, dtype=torch.float64)
+        shares = logp[:, : self.sampler.forbid_from].exp()
+        if self.sampler.unused is not None:
+            shares.index_fill_(1, self.sampler.unused, 0.0)
+        reached = shares.cumsum(-1, dtype=torch.float64)
         if self.position - self.drawn_from >= UNIFORM_BLOCK:
             self._draw_ahead()
         threshold = self.uniforms[self.position - self.drawn_from] * reached[:, -1:]  # [R, 1]

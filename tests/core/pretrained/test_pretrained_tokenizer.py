@@ -273,7 +273,7 @@ def test_ids_that_are_no_token_are_noted_and_leave_no_text(tmp_path: Path) -> No
     far = data["model"]["vocab"][last]
     assert tokenizer.vocabulary == far + 1
     assert tokenizer.decode([far - 1, far]) == tokenizer.decode([far]) != ""
-    assert f"40 of {far + 1} ids are no token; they leave no text" in tokenizer.notes
+    assert f"40 of {far + 1} ids are no token; they are never sampled" in tokenizer.notes
 
 
 def test_added_tokens_that_would_get_other_ids_are_refused(tmp_path: Path) -> None:
