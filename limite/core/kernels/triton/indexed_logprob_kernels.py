@@ -97,7 +97,8 @@ def _forward_kernel(
         if BOUNDED:
             logits -= height
         else:
-            # Columns beyond the last repeat it, and raise no maximum. NaN may be none, but stays.
+            # Columns beyond the last repeat it, and raise no maximum. Nor does NaN, which the
+            # maximum passes over: it reaches the sums as its own exponential, and stays in them.
             higher = tl.maximum(top, tl.max(logits, 1))
             shrunk = tl.exp2((top - higher) * LOG2_E)
             total_z = (total_z + (top - higher) * total) * shrunk

@@ -164,16 +164,18 @@ def rows_are_independent(backend: Backend) -> None:
 
 
 def nan_in_the_weight_reaches_every_row(backend: Backend) -> None:
-    """A weight that is NaN for any id makes the log-sum-exp of every row NaN."""
+    """A weight that is NaN for any id, or for many, makes the log-sum-exp of every row NaN."""
 
-    @example(PLAIN, 16)
-    @example(CAPPED, 0)
-    @given(cases(entropy=True), st.integers(0, 32))
+    @example(PLAIN, 16, 1)
+    @example(PLAIN, 0, 8)  # all that a first tile has
+    @example(CAPPED, 0, 1)
+    @given(cases(entropy=True), st.integers(0, 32), st.sampled_from((1, 8, 17)))
     @run.examples(backend, fewer(backend, 6))
-    def law(case: Case, token: int) -> None:
+    def law(case: Case, token: int, count: int) -> None:
         for dtype in some_dtypes(backend):
             inputs = case.inputs(dtype)
-            inputs["weight"][min(token, case.vocabulary - 1), -1] = torch.nan
+            token = min(token, case.vocabulary - 1)
+            inputs["weight"][token : token + count, -1] = torch.nan
             with run.nothing_but_nan():
                 logp, entropy, lse = outputs(call(backend, case, inputs))
             assert lse.isnan().all()

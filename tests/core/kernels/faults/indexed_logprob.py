@@ -112,6 +112,22 @@ FAULTS = [
         OP,
         "nan_in_the_weight_reaches_every_row",
     ),
+    # NaN among the logits is left out, ...
+    (
+        KERNELS,
+        "exponential = tl.where(inside, ",
+        "exponential = tl.where(inside & (logits == logits), ",
+        OP,
+        "nan_in_the_weight_reaches_every_row",
+    ),
+    # ... or forgotten at the first maximum there is.
+    (
+        KERNELS,
+        "            total *= shrunk\n",
+        "            total = tl.where(shrunk > 0.0, total * shrunk, 0.0)\n",
+        OP,
+        "nan_in_the_weight_reaches_every_row",
+    ),
     # A mark for no id taken for the last one.
     (TRITON, ".masked_fill(index < 0, 0.0)\n    return logp", "\n    return logp", OP, REFERENCE),
     # Gradients of hidden states from the last slice alone.
