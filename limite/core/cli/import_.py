@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import attrs
 import click
 
 from limite.core.cli.groups import SuggestingGroup
+from limite.core.cli.progress import weights_progress
 from limite.core.cli.table import show_json, show_table
 
 if TYPE_CHECKING:
     from limite.core.pretrained.gguf import Imported
-
-LINE_EVERY_S = 10.0
 
 
 @click.group("import", cls=SuggestingGroup)
@@ -48,7 +43,7 @@ def gguf(file: Path, to: Path, dtype: str, as_json: bool) -> None:
     # Imported late: it needs torch.
     from limite.core.pretrained.gguf import import_gguf
 
-    with _progress(quiet=as_json) as progress:
+    with weights_progress(quiet=as_json) as progress:
         done = import_gguf(file, to, dtype=dtype, progress=progress)
     page = {**attrs.asdict(done), "path": str(done.path)}
     if as_json:
@@ -73,39 +68,3 @@ def _rows(done: Imported) -> list[tuple[str, str]]:
         ("responses end at", ends),
         ("chat template", "taken over" if done.chat_template else "none"),
     ]
-
-
-@contextmanager
-def _progress(*, quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
-    """A bar on a terminal; elsewhere a line now and then, if it takes that long."""
-    if quiet:
-        yield None
-    elif not sys.stdout.isatty():
-        yield _Lines()
-    else:
-        bar: Any = None
-
-        def move(name: str, done: int, total: int) -> None:
-            nonlocal bar
-            if bar is None:
-                bar = click.progressbar(length=total, label="weights")
-                bar.__enter__()
-            bar.update(done - bar.pos)
-
-        try:
-            yield move
-        finally:
-            if bar is not None:
-                bar.__exit__(None, None, None)
-
-
-class _Lines:
-    """Says how far it is, at most once every ten seconds."""
-
-    def __init__(self) -> None:
-        self.last_s = time.monotonic()
-
-    def __call__(self, name: str, done: int, total: int) -> None:
-        if time.monotonic() - self.last_s >= LINE_EVERY_S and done < total:
-            self.last_s = time.monotonic()
-            click.echo(f"{100 * done // total}% of the weights are written")

@@ -12,8 +12,9 @@ import attrs
 import torch
 from torch import Tensor
 
-from limite.core.errors import LimiteError, SettingsError, did_you_mean
+from limite.core.errors import SettingsError
 from limite.core.jsonl import write_atomic
+from limite.core.pretrained.dtype_names import stored_dtype
 from limite.core.pretrained.families.llama import spec_from_config
 from limite.core.pretrained.families.llama_write import config_from_spec
 from limite.core.pretrained.gguf_config import (
@@ -37,13 +38,6 @@ from limite.core.pretrained.tensor_file import DeferredTensor
 
 if TYPE_CHECKING:
     import numpy as np
-
-DTYPES = {name: name for name in ("bfloat16", "float16", "float32")} | {
-    "bf16": "bfloat16",
-    "fp16": "float16",
-    "fp32": "float32",
-}
-"""What weights can be stored in, with the short names people type."""
 
 Progress = Callable[[str, int, int], None]
 """Called with a tensor's name, how many bytes of the file's weights are read, and of how many."""
@@ -82,10 +76,7 @@ def import_gguf(
     All mistakes are told at once, before anything is written; an existing name is refused.
     """
     path, target = Path(path), Path(target)
-    if dtype not in DTYPES:
-        near = did_you_mean(dtype, DTYPES)
-        raise LimiteError(f"--dtype: expected bfloat16, float16 or float32, got {dtype!r}{near}")
-    dtype = DTYPES[dtype]
+    dtype = stored_dtype(dtype)
     refuse_existing(target)
     with GgufFile.open(path) as file:
         config, tensors, words = _understood(file)

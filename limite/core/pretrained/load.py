@@ -37,14 +37,27 @@ def load_parameters(
     With ``round`` floats are rounded to each parameter's dtype; with ``keep`` a parameter takes
     the dtype its tensor has. On the meta device shapes and dtypes are settled and nothing is read.
     """
-    refuse_all(mismatches(decoder, tensors, names, tied=tied, derived=derived))
-    sources = _sources(tensors, names, tied or {})
+    sources = matching(decoder, tensors, names, tied=tied, derived=derived)
     for name, parameter in decoder.named_parameters():
-        source = sources[names[name]]
+        source = sources[name]
         dtype = tensors.entry(source).dtype
         if dtypes == "keep" and parameter.dtype != dtype:
             parameter.data = torch.empty_like(parameter, dtype=dtype)
         tensors.read_into(source, parameter)
+
+
+def matching(
+    decoder: nn.Module,
+    tensors: TensorDirectory,
+    names: Mapping[str, str],
+    *,
+    tied: Mapping[str, str] | None = None,
+    derived: Collection[str] = (),
+) -> dict[str, str]:
+    """The tensor that holds each parameter's values, once all of them match one for one."""
+    refuse_all(mismatches(decoder, tensors, names, tied=tied, derived=derived))
+    sources = _sources(tensors, names, tied or {})
+    return {name: sources[tensor] for name, tensor in names.items()}
 
 
 def mismatches(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from limite.core.cli import import_
+from limite.core.cli import progress
 from tests.core.pretrained import gguf_files
 
 
@@ -84,7 +84,7 @@ def test_a_terminal_sees_a_bar(limite, file, tmp_path, monkeypatch):
 
 
 def test_elsewhere_lines_tell_how_far_it_is(limite, file, tmp_path, monkeypatch):
-    monkeypatch.setattr(import_, "LINE_EVERY_S", 0.0)
+    monkeypatch.setattr(progress, "LINE_EVERY_S", 0.0)
     ended = limite("import", "gguf", str(file), "--to", str(tmp_path / "out"))
     told = [line for line in ended.out.splitlines() if "of the weights" in line]
     shares = [int(line.split("%")[0]) for line in told]

@@ -1,0 +1,128 @@
+"""A run's weights as a model's directory, with the tokenizer that they were trained with."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from limite.core.errors import LimiteError
+from limite.core.model.init import unset_decoder
+from limite.core.model.settings import DecoderSpec
+from limite.core.pretrained.character_files import character_files
+from limite.core.pretrained.directory import CONFIG_FILE, config_of
+from limite.core.pretrained.export import Source, files_beside
+from limite.core.pretrained.generation import GENERATION_FILE, Generation
+from limite.core.pretrained.json_files import read_bytes
+from limite.core.pretrained.load import matching
+from limite.core.pretrained.settings import Pretrained
+from limite.core.pretrained.tokenizer import PretrainedTokenizer
+from limite.core.recipe.context import model_of, settings_of
+from limite.core.recipe.trained import Trained
+from limite.core.tokenizer import CharacterTokenizer, Tokenizer
+
+
+def run_source(found: Trained) -> Source:
+    """The weights of a stage, verified, and what belongs beside them.
+
+    What came from a directory must still be what the run's receipt says.
+    """
+    _refuse_changed_files(found)
+    model, tokenizer = settings_of(found.recipe), found.recipe.tokenizer
+    spec = model_of(found.recipe)
+    files = _tokenizer_files(tokenizer, spec)
+    if isinstance(model, Pretrained):
+        config: Mapping[str, Any] = model.directory.config
+    else:
+        config = {**config_of(spec), **_ids(files)}
+    decoder = unset_decoder(spec, device="meta")
+    tensors, aliases = found.weights()
+    names = {name: aliases.get(name, name) for name, _ in decoder.named_parameters()}
+    return Source(
+        spec=spec,
+        config=config,
+        tensors=tensors,
+        tensor_of=matching(decoder, tensors, names),
+        files=files,
+        notes=(*found.notes(), *_unsaid(tokenizer)),
+    )
+
+
+def _tokenizer_files(tokenizer: Tokenizer, spec: DecoderSpec) -> dict[str, bytes]:
+    if isinstance(tokenizer, PretrainedTokenizer):
+        return files_beside(tokenizer.path)
+    if isinstance(tokenizer, CharacterTokenizer):
+        return character_files(tokenizer, spec.context)
+    raise LimiteError(f"a {type(tokenizer).__name__} cannot be written as files that others read")
+
+
+def _ids(files: Mapping[str, bytes]) -> dict[str, int | list[int]]:
+    """What a new configuration says of special tokens: the same as the generation settings."""
+    if GENERATION_FILE not in files:
+        return {}
+    said = Generation.parse(files[GENERATION_FILE])
+    ends = list(said.eos_ids)
+    ids = {
+        "bos_token_id": said.bos_id,
+        "eos_token_id": ends[0] if len(ends) == 1 else ends or None,
+        "pad_token_id": said.pad_id,
+    }
+    return {name: value for name, value in ids.items() if value is not None}
+
+
+def _unsaid(tokenizer: Tokenizer) -> list[str]:
+    """What the run asked of its tokenizer that no file of a tokenizer says."""
+    if not isinstance(tokenizer, PretrainedTokenizer):
+        return []
+    asked = {
+        name: getattr(tokenizer, name)
+        for name in ("chat", "template", "system", "today", "options")
+    }
+    plain: dict[str, Any] = {
+        "chat": True, "template": None, "system": None, "today": None, "options": {},
+    }  # fmt: skip
+    return [
+        f"the run put questions with {name} = {value!r}, which no file says; others must be told"
+        for name, value in asked.items()
+        if value != plain[name]
+    ]
+
+
+def _refuse_changed_files(found: Trained) -> None:
+    """Refuses another configuration or another tokenizer than the run began with."""
+    began: dict[str, str] = {
+        name: digest
+        for name, digest in found.run.receipt().get("files", {}).items()
+        # Weights of the beginning are not read: those of the run are.
+        if not name.endswith(".safetensors")
+    }
+    contents: dict[str, bytes] = {}
+    folders: dict[str, None] = {}
+    model, tokenizer = settings_of(found.recipe), found.recipe.tokenizer
+    for place in (model, tokenizer):
+        if isinstance(place, (Pretrained, PretrainedTokenizer)):
+            folders[place.path] = None
+    gone = [folder for folder in folders if not Path(folder).is_dir()]
+    if gone:
+        raise LimiteError(
+            f"{found.run.path}: the run began with {' and '.join(gone)}, which is not there; "
+            "configuration and tokenizer come from it: put it back, weights are not needed"
+        )
+    if isinstance(model, Pretrained) and (Path(model.path) / CONFIG_FILE).is_file():
+        contents[CONFIG_FILE] = read_bytes(Path(model.path) / CONFIG_FILE)
+    if isinstance(tokenizer, PretrainedTokenizer):
+        contents |= files_beside(tokenizer.path)
+    now = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+    wrong = [f"{name} is gone" for name in sorted(began.keys() - now.keys())]
+    wrong += [f"{name} is new" for name in sorted(now.keys() - began.keys())]
+    wrong += [
+        f"{name} is another"
+        for name in sorted(now.keys() & began.keys())
+        if now[name] != began[name]
+    ]
+    if wrong:
+        raise LimiteError(
+            f"{found.run.path}: the files in {' and '.join(folders)} are not what they were when "
+            f"the run began: {', '.join(wrong)}; put them back as they were"
+        )

@@ -1,0 +1,144 @@
+"""The weights that a run has trained: which there are, where they lie, and that they are whole."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import attrs
+
+from limite.core.checkpoint.manifest import (
+    MANIFEST,
+    Manifest,
+    check_sizes,
+    payload_file,
+    step_name,
+    step_of,
+    verify,
+)
+from limite.core.errors import LimiteError, did_you_mean
+from limite.core.jsonl import storage_error
+from limite.core.pretrained.tensor_directory import TensorDirectory
+from limite.core.pretrained.tensor_file import TensorFile
+from limite.core.recipe.load import load_recipe
+from limite.core.recipe.recipe import Recipe
+from limite.core.recipe.rundir import CHECKPOINTS, RECIPE, RunDirectory
+
+WEIGHTS = payload_file("model")
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Trained:
+    """The weights of one stage of a run. ``step`` is how far it has come of its ``steps``."""
+
+    run: RunDirectory
+    recipe: Recipe
+    stage: str
+    step: int
+    finished: bool
+    later: tuple[str, ...] = ()
+    """Later stages that train, and have left nothing yet."""
+
+    @property
+    def steps(self) -> int:
+        steps: int = getattr(self.recipe.stages[self.stage], "steps", self.step)
+        return steps
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.run.stage(self.stage) / CHECKPOINTS / step_name(self.step)
+
+    def weights(self, *, quick: bool = False) -> tuple[TensorDirectory, dict[str, str]]:
+        """The tensors, after every hash was verified, and where further names of them lie.
+
+        ``quick`` looks at the sizes of files only.
+        """
+        # Opened first: a file that is changed after it was hashed is refused when it is read.
+        manifest = check_sizes(self.checkpoint)
+        file = TensorFile.open(self.checkpoint / WEIGHTS)
+        if not quick:
+            manifest = verify(self.checkpoint)
+            self._refuse_other_manifest()
+        return _tensors(self.checkpoint, file), _aliases(manifest)
+
+    def _refuse_other_manifest(self) -> None:
+        receipt = self.run.stage_receipt(self.stage) or {}
+        place = self.checkpoint / MANIFEST
+        kept = receipt.get("files", {}).get(f"{CHECKPOINTS}/{self.checkpoint.name}/{MANIFEST}")
+        if kept is not None and hashlib.sha256(place.read_bytes()).hexdigest() != kept:
+            raise LimiteError(f"{place}: it is not the one that the stage's receipt names")
+
+    def notes(self) -> Iterator[str]:
+        """What somebody who takes these weights should know."""
+        if not self.finished:
+            yield (
+                f"stage {self.stage!r} has not finished: these are its weights after step "
+                f"{self.step} of {self.steps}; go on with it: limite resume {self.run.path}"
+            )
+        for name in self.later:
+            yield f"stage {name!r} has left no weights yet; these are those of {self.stage!r}"
+
+
+def is_run(path: str | Path) -> bool:
+    """Whether a folder is that of a run."""
+    return (Path(path) / RECIPE).is_file()
+
+
+def trained(path: str | Path, stage: str | None = None) -> Trained:
+    """The last weights of a run, or those of a stage, finished or not."""
+    run = RunDirectory.open(path)
+    recipe = load_recipe(run.path / RECIPE).recipe
+    training = [name for name in recipe.stages if recipe.stages[name].trains]
+    if stage is not None:
+        return _of_stage(run, recipe, stage, training)
+    for place in range(len(training) - 1, -1, -1):
+        step = _step(run, training[place])
+        if step is not None:
+            return Trained(
+                run=run,
+                recipe=recipe,
+                stage=training[place],
+                step=step,
+                finished=run.stage_receipt(training[place]) is not None,
+                later=tuple(training[place + 1 :]),
+            )
+    raise LimiteError(f"{run.path}: no stage of it has left weights yet")
+
+
+def _of_stage(run: RunDirectory, recipe: Recipe, name: str, training: list[str]) -> Trained:
+    known = ", ".join(training)
+    if name not in recipe.stages:
+        near = did_you_mean(name, recipe.stages) or f"; those that train are {known}"
+        raise LimiteError(f"--stage: {run.path} has no stage {name!r}{near}")
+    if name not in training:
+        raise LimiteError(f"--stage: {name!r} trains nothing; stages that do are {known}")
+    step = _step(run, name)
+    if step is None:
+        raise LimiteError(f"--stage: {name!r} has left no weights yet in {run.path}")
+    finished = run.stage_receipt(name) is not None
+    return Trained(run=run, recipe=recipe, stage=name, step=step, finished=finished)
+
+
+def _step(run: RunDirectory, name: str) -> int | None:
+    """The step that a stage ended with, or the newest it has saved; None where it saved none."""
+    receipt = run.stage_receipt(name)
+    if receipt is not None:
+        return int(receipt["steps"])
+    folder = run.stage(name) / CHECKPOINTS
+    if not folder.is_dir():
+        return None
+    try:
+        return max(filter(None, (step_of(entry.name) for entry in folder.iterdir())), default=None)
+    except OSError as error:
+        raise storage_error(error, folder) from error
+
+
+def _tensors(folder: Path, file: TensorFile) -> TensorDirectory:
+    return TensorDirectory(
+        path=folder, files={file.path.name: file}, home=dict.fromkeys(file.entries, file)
+    )
+
+
+def _aliases(manifest: Manifest) -> dict[str, str]:
+    return dict(manifest.files[WEIGHTS].aliases)
