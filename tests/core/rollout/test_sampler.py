@@ -200,6 +200,38 @@ def test_padding_of_the_head_keeps_its_mass_and_is_never_drawn(
         assert response.logprobs[0] == pytest.approx(logp[first].item(), abs=2e-5)
 
 
+class Gapped(CharacterTokenizer):
+    """One without a meaning for two of its ids."""
+
+    unused_ids = (0, 7)
+
+
+def test_unused_ids_keep_their_mass_and_are_never_drawn(
+    tokenizer: CharacterTokenizer, decoder: Any, ask: Ask
+) -> None:
+    gapped = Gapped(alphabet=tokenizer.alphabet)
+    wide = attrs.evolve(decoder, vocabulary=tokenizer.vocabulary + 3)
+    wide.bias[list(gapped.unused_ids)] = 3.0
+    requests = ask(["0+1=?"], rollouts=2000, budgets=1)
+    responses = sample(wide, gapped, requests)
+    counts = Counter(response.completion_ids[0] for response in responses)
+    state = torch.zeros(6)
+    for token in requests[0].prompt_ids:
+        state = torch.tanh(0.7 * state + wide.table[token])
+    logp = wide.logits(state[None])[0].double().log_softmax(-1)
+    allowed = [i for i in range(gapped.vocabulary) if i not in gapped.unused_ids]
+    mass = logp[allowed].exp().sum().item()
+    assert mass < 0.8
+    for token in allowed:
+        p = logp[token].exp().item() / mass
+        # Four and a half standard errors of a binomial share.
+        assert abs(counts[token] / 2000 - p) < 4.5 * (p * (1 - p) / 2000) ** 0.5 + 1e-9
+    assert sum(counts[token] for token in allowed) == 2000
+    for response in responses[:50]:
+        told = logp[response.completion_ids[0]].item()
+        assert response.logprobs[0] == pytest.approx(told, abs=2e-5)
+
+
 def test_frequencies_follow_the_probabilities(
     decoder: Any, tokenizer: CharacterTokenizer, ask: Ask
 ) -> None:
