@@ -89,7 +89,7 @@ def _rows(done: Exported, origin: dict[str, object] | None) -> list[tuple[str, s
         rows.append(("weights", "of stage {stage}, step {step} of {steps}".format(**origin)))
     numbers = ", ".join(f"{count:,} in {kind}" for kind, count in done.dtypes.items())
     rows += [
-        ("family", f"{done.family} ({done.architecture})"),
+        ("family", f"{done.family} ({done.architecture})" if done.architecture else done.family),
         ("parameters", numbers),
         ("tokenizer", "yes" if done.tokenizer else "none"),
     ]

@@ -56,6 +56,12 @@ class AttentionMixer(nn.Module):
     window: int | None = None
     """How many tokens one sees, itself included; None: all before it."""
 
+    @property
+    def words(self) -> str:
+        """What a token of this layer sees, in a few words for people."""
+        seen = "global" if self.window is None else f"local {self.window}"
+        return seen if self.rotary else f"{seen} without positions"
+
     def initialise(self, seeds: Seeds) -> None:
         """Gives parameters of its own their first values. ``seeds`` are this mixer's alone."""
 

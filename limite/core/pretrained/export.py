@@ -22,6 +22,7 @@ from limite.core.pretrained.directory import (
     CONFIG_FILE,
     Inventory,
     ModelDirectory,
+    architecture_of,
     file_name,
 )
 from limite.core.pretrained.dtype_names import stored_dtype
@@ -29,6 +30,7 @@ from limite.core.pretrained.generation import GENERATION_FILE
 from limite.core.pretrained.json_files import read_bytes
 from limite.core.pretrained.load import matching
 from limite.core.pretrained.new_directory import new_directory, refuse_existing
+from limite.core.pretrained.save import dtype_name
 from limite.core.pretrained.tensor_directory import (
     SHARD_BYTES,
     TensorDirectory,
@@ -115,7 +117,7 @@ def export_model(
     target = Path(target)
     refuse_existing(target)
     dtypes = _dtypes(source, None if dtype is None else stored_dtype(dtype))
-    matrices = _plain(dtypes["embed_tokens.weight"])
+    matrices = dtype_name(dtypes["embed_tokens.weight"])
     config = _config(source.config, matrices)
     with new_directory(target) as aside:
         write_atomic(aside / CONFIG_FILE, _text(config))
@@ -131,12 +133,12 @@ def export_model(
         }
     numbers: dict[str, int] = {}
     for name, parameter in _shapes(source).items():
-        kind = _plain(dtypes[name])
+        kind = dtype_name(dtypes[name])
         numbers[kind] = numbers.get(kind, 0) + parameter.numel()
     return Exported(
         path=str(target),
         family=str(config["model_type"]),
-        architecture=str(config["architectures"][0]),
+        architecture=architecture_of(config) or "",
         parameters=sum(numbers.values()),
         dtype=matrices,
         dtypes=numbers,
@@ -196,10 +198,6 @@ def _notes(source: Source) -> Iterator[str]:
         yield OWN_CODE
     if CODE in source.config:
         yield f"config.json named Python files ({CODE}), which are not taken along"
-
-
-def _plain(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")
 
 
 def _text(value: Any) -> bytes:

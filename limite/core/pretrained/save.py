@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from limite.core.errors import LimiteError
 from limite.core.jsonl import write_json
 from limite.core.model.decoder import Decoder
 from limite.core.model.init import unset_decoder
@@ -78,7 +79,7 @@ def write_model(
         config |= {name: source.config[name] for name in IDS if name in source.config}
     dtypes = {name: value.dtype for name, value in shapes.named_parameters()}
     tensors = {
-        names(name): _rounded(value.detach(), dtypes[name])
+        names(name): _rounded(names(name), value.detach(), dtypes[name])
         for name, value in module.named_parameters()
     }
     with new_directory(target) as aside:
@@ -89,7 +90,18 @@ def write_model(
         write_tensor_directory(aside, tensors, shard_bytes=shard_bytes)
 
 
-def _rounded(value: torch.Tensor, dtype: torch.dtype) -> torch.Tensor | DeferredTensor:
+def _rounded(name: str, value: torch.Tensor, dtype: torch.dtype) -> torch.Tensor | DeferredTensor:
     if value.dtype == dtype:
         return value
-    return DeferredTensor(dtype=dtype, shape=tuple(value.shape), make=lambda: value.to(dtype))
+
+    def make() -> torch.Tensor:
+        rounded = value.to(dtype)
+        if torch.isinf(rounded).sum() != torch.isinf(value).sum():
+            reach = torch.finfo(dtype).max
+            most = value[value.isfinite()].abs().max().item()
+            raise LimiteError(
+                f"{name}: expected values that {dtype} can hold (up to {reach:g}), got {most:g}"
+            )
+        return rounded
+
+    return DeferredTensor(dtype=dtype, shape=tuple(value.shape), make=make)

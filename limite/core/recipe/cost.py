@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from limite.core.kernels.dispatch import Survey
+from limite.core.model.memory import BYTES, cache_bytes, training_bytes
 from limite.core.model.settings import DecoderSpec
 from limite.core.recipe.problem_checks import Texts
 from limite.core.recipe.recipe import Recipe
@@ -21,10 +22,6 @@ from limite.core.registry import Registry
 
 if TYPE_CHECKING:
     from limite.core.model.decoder import Decoder
-
-BYTES = 4  # of a float32
-# Weights, gradients and the two moments of AdamW.
-TRAINED_COPIES = 4
 
 
 @attrs.frozen(kw_only=True)
@@ -79,7 +76,7 @@ def plan_of(
         name=recipe.name,
         parameters=parameters,
         stages=tuple(
-            _stage_plan(recipe, name, stage, decoder.spec, parameters, texts[name], registry)
+            _stage_plan(recipe, name, stage, decoder, parameters, texts[name], registry)
             for name, stage in recipe.stages.items()
         ),
         kernels={
@@ -94,13 +91,14 @@ def _stage_plan(
     recipe: Recipe,
     name: str,
     stage: Stage,
-    spec: DecoderSpec,
+    decoder: Decoder,
     parameters: int,
     texts: Texts,
     registry: Registry,
 ) -> StagePlan:
+    spec = decoder.spec
     steps = updates = sampled = trained = 0
-    memory = float(BYTES * parameters)
+    memory = BYTES * parameters
     objective: str | None = None
     reads: tuple[str, ...] | None = None
     operations = 0.0
@@ -108,7 +106,7 @@ def _stage_plan(
         steps = updates = stage.steps
         trained = round(stage.steps * stage.batch * texts.mean_document)
         operations = 6.0 * parameters * trained
-        memory += _training_bytes(spec, parameters, stage.batch * texts.longest_document)
+        memory += training_bytes(spec, parameters, stage.batch * texts.longest_document)
     elif isinstance(stage, RL):
         steps, updates = stage.steps, stage.steps * (stage.off_policy_updates + 1)
         budget = _budget(stage, spec, texts)
@@ -116,9 +114,9 @@ def _stage_plan(
         sampled = stage.steps * rows * budget
         trained = round(sampled + stage.steps * rows * texts.mean_prompt)
         operations = 2.0 * parameters * trained + 6.0 * parameters * trained
-        cache = _cache_bytes(spec, rows, texts.longest_prompt + budget)
+        cache = cache_bytes(decoder, rows, texts.longest_prompt + budget)
         longest = max(stage.microbatch_tokens, texts.longest_prompt + budget)
-        memory += max(cache, _training_bytes(spec, parameters, longest))
+        memory += max(cache, training_bytes(spec, parameters, longest))
         objective = registry.name_of(type(stage.objective))
         needs = getattr(stage.objective, "needs", None)
         reads = None if needs is None else tuple(sorted(needs))
@@ -126,7 +124,7 @@ def _stage_plan(
         rows = stage.count * stage.samples
         sampled = rows * stage.max_tokens
         operations = 2.0 * parameters * (sampled + rows * texts.mean_prompt)
-        memory += _cache_bytes(spec, rows, texts.longest_prompt + stage.max_tokens)
+        memory += cache_bytes(decoder, rows, texts.longest_prompt + stage.max_tokens)
     return StagePlan(
         name=name,
         type=stage.kind,
@@ -135,7 +133,7 @@ def _stage_plan(
         sampled_tokens=sampled,
         trained_tokens=trained,
         operations=operations,
-        memory_bytes=round(memory),
+        memory_bytes=memory,
         objective=objective,
         reads=reads,
     )
@@ -146,15 +144,3 @@ def _budget(stage: RL, spec: DecoderSpec, texts: Texts) -> int:
     if stage.budget == "fixed-response":
         return stage.max_tokens
     return spec.context - min(texts.prompts, default=0)
-
-
-def _training_bytes(spec: DecoderSpec, parameters: int, tokens: int) -> float:
-    """Beside the weights: gradients, moments, and what the backward pass keeps of each layer."""
-    heads = (2 * spec.heads + 4 * spec.kv_heads) * spec.head_width
-    kept = spec.layers * (10 * spec.width + 4 * spec.mlp_width + heads)
-    return BYTES * ((TRAINED_COPIES - 1) * parameters + tokens * kept)
-
-
-def _cache_bytes(spec: DecoderSpec, rows: int, tokens: int) -> int:
-    """Keys and values of every layer, all rows at their longest."""
-    return BYTES * 2 * spec.layers * spec.kv_heads * spec.head_width * rows * tokens

@@ -81,6 +81,10 @@ class SimplicialMixer(AttentionMixer):
         self.k2_proj = Matrix(rows, shape.width, torch.float32)
         self.v2_proj = Matrix(rows, shape.width, torch.float32)
 
+    @property
+    def words(self) -> str:
+        return f"2-simplicial {self.window1} by {self.window2}"
+
     @torch.no_grad()
     def initialise(self, seeds: Seeds) -> None:
         """Normal with variance 1 / fan-in, as the block's own projections."""

@@ -160,3 +160,16 @@ def test_settings_stand_for_the_directory(decoder: Decoder, saved: Path) -> None
     weights = saved / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1] + b"?")
     assert model.hashes() != before
+
+
+def test_what_a_narrower_dtype_cannot_hold_is_refused_by_name(
+    decoder: Decoder, tmp_path: Path
+) -> None:
+    with torch.no_grad():
+        decoder.get_parameter("layers.2.mlp.down_proj.weight")[3, 5] = -7e4
+        decoder.get_parameter("embed_tokens.weight")[0, 0] = torch.inf  # it is what it is
+    said = r"model\.layers\.2\.mlp\.down_proj\.weight: .* torch\.float16 can hold .* got 70000"
+    with pytest.raises(LimiteError, match=said):
+        save_pretrained(decoder, tmp_path / "out", dtype="float16")
+    assert list(tmp_path.iterdir()) == []
+    save_pretrained(decoder, tmp_path / "out", dtype="bfloat16")
