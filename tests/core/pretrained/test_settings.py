@@ -97,7 +97,8 @@ def test_a_tokenizer_may_have_fewer_ids_and_never_more(tmp_path: Path) -> None:
     model = at(saved(tmp_path))
     assert model.filled().vocabulary == ROWS
     assert model.filled(ROWS).vocabulary == ROWS
-    assert attrs.evolve(model.filled(200), vocabulary=ROWS) == model.filled()
+    spec: Any = model.filled(200)
+    assert attrs.evolve(spec, vocabulary=ROWS) == model.filled()
     with pytest.raises(LimiteError, match="513 ids, more than the 512 rows of the token table"):
         model.filled(ROWS + 1)
 

@@ -14,11 +14,8 @@ from safetensors.torch import load_file, save_file
 from limite.core.kernels.layout import Layout
 from limite.core.model.init import build_decoder
 from limite.core.model.llama.rope import LlamaRotary
-from limite.core.pretrained.families.llama import (
-    config_from_spec,
-    file_name,
-    spec_from_config,
-)
+from limite.core.pretrained.directory import file_name
+from limite.core.pretrained.families.llama import config_from_spec, spec_from_config
 from tests.core.pretrained.families.conftest import NAMES, ROPE, Kind, load, make, written
 
 CLOSE = 1e-5
