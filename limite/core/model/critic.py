@@ -62,7 +62,7 @@ class Critic(nn.Module):
         weight, bias = self.value_head.weight, self.value_head.bias
         assert bias is not None
         # No matrix product: its order of summation may depend on how many states there are.
-        return (hidden.to(weight.dtype) * weight[0]).sum(-1) + bias
+        return (hidden.to(weight.dtype) * weight[0]).sum(-1) + bias[0]
 
 
 @torch.no_grad()
