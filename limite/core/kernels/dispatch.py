@@ -13,9 +13,7 @@ line and slowly, on CPU tensors, under Triton's interpreter.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -24,15 +22,15 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from limite.core.errors import LimiteError, did_you_mean, sentence
+from limite.core.kernels.backends import BUILT_IN as BUILT_IN
+from limite.core.kernels.backends import Case as Case
+from limite.core.kernels.backends import built_in_refusal
 from limite.core.kernels.signatures import misfit, misfit_of_refuses
 from limite.core.kernels.wishes import VARIABLE as VARIABLE
 from limite.core.kernels.wishes import encoded, environment, forced, thread
 
 if TYPE_CHECKING:
-    import torch
     from torch import Tensor
-
-BUILT_IN = ("reference", "cpu", "interpret", "triton")
 
 MODULES: Mapping[str, str] = {
     "rms_norm": "rms_norm",
@@ -61,24 +59,6 @@ class CannotRun(KernelError):
     def __init__(self, source: str, name: str, case: Case, why: str) -> None:
         super().__init__(f"{source}: {name!r} cannot run {case}: {why}")
         self.source, self.name, self.case, self.why = source, name, case, why
-
-
-@attrs.frozen
-class Case:
-    """What the choice of an implementation may depend on."""
-
-    op: str
-    device: str  # "cpu", "cuda", "meta"
-    dtype: torch.dtype
-    width: int | None = None  # of a head, or a row; None where an operation has no such limit
-    option: str | None = None  # a variant of the operation that not all offer
-
-    def __str__(self) -> str:
-        width = "" if self.width is None else f", width {self.width}"
-        option = "" if self.option is None else f", {self.option}"
-        return f"{self.op} on {self.device} in {str(self.dtype).removeprefix('torch.')}" + (
-            width + option
-        )
 
 
 @attrs.frozen
@@ -351,7 +331,7 @@ def _built_in(op: str, name: str) -> Implementation:
     path = f"limite.core.kernels.{folder}.{MODULES[op]}"
 
     def refuses(case: Case) -> str | None:
-        refusal = _refusal(name, case)
+        refusal = built_in_refusal(name, case)
         if refusal is not None:
             return refusal
         if name == "interpret":
@@ -367,40 +347,6 @@ def _built_in(op: str, name: str) -> Implementation:
         return function
 
     return Implementation(op, name, load, refuses)
-
-
-def _refusal(name: str, case: Case) -> str | None:
-    """Why no kernel of a built-in backend could run the case. Imports nothing."""
-    if not case.dtype.is_floating_point:
-        return f"{case.dtype} is no floating dtype"
-    if name in ("reference", "cpu"):
-        return None
-    if importlib.util.find_spec("triton") is None:
-        return "Triton is not installed"
-    if case.dtype.itemsize not in (2, 4):
-        return f"the kernels take float32, float16 and bfloat16, not {case.dtype}"
-    if name == "triton":
-        if case.device != "cuda":
-            return f"compiled kernels need tensors on a GPU, these are on {case.device}"
-        if _interpreting():
-            return "Triton runs interpreted in this process (TRITON_INTERPRET is set)"
-        return None
-    if case.device != "cpu":
-        return f"the interpreter takes tensors on the CPU, these are on {case.device}"
-    if "triton" in sys.modules and not _interpreting():
-        return (
-            "Triton was imported for compiled kernels before; set TRITON_INTERPRET=1 from the start"
-        )
-    return None
-
-
-def _interpreting() -> bool:
-    """Whether Triton runs, or would when it is imported, under its interpreter."""
-    library = sys.modules.get("triton.language.standard")
-    if library is not None:
-        # Not its settings: those follow the variable even after Triton has been imported.
-        return type(library.zeros).__name__ == "InterpretedFunction"
-    return os.environ.get("TRITON_INTERPRET", "").lower() in ("1", "true", "yes", "on", "y")
 
 
 def _never(_case: Case) -> None:
