@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -298,6 +299,21 @@ def test_the_tokenizer_comes_along(tmp_path: Path) -> None:
         for name in ("tokenizer.json", "generation_config.json"):
             assert (tmp_path / each / name).read_bytes() == (words / name).read_bytes()
         assert json.loads((tmp_path / each / "config.json").read_text())["eos_token_id"] == 0
+
+
+def test_the_page_of_models_does_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "models.md").read_text(encoding="utf-8")
+    section = page.split("\n## Critic\n")[1].split("\n## ")[0]
+    (code,) = re.findall(r"^```python\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    Path("models").mkdir()
+    save_pretrained(build_decoder(LLAMA, 4), "models/actor")
+    names: dict[str, Any] = {"tokens": torch.cat(rows()), "lengths": LENGTHS}
+    exec(code, names)  # ours, from the page
+    assert torch.equal(names["values"], torch.full((sum(LENGTHS),), 0.25))
+    assert torch.equal(values(names["critic"]), names["values"])
 
 
 def test_a_full_disk_leaves_nothing(tmp_path: Path, fail_at: FailAt) -> None:
