@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor, nn
 
+    from limite.core.model.attention import AttentionMixer
     from limite.core.model.spec import AttentionShape
 
 
@@ -77,6 +78,20 @@ class Attention(Protocol):
     """Builds the attention of one layer: an ``nn.Module`` of ``limite.core.model.attention``."""
 
     def build(self, shape: AttentionShape) -> nn.Module: ...
+
+
+@runtime_checkable
+class Graftable(Attention, Protocol):
+    """Attention that ``limite graft`` can put into a model in place of what some layers have.
+
+    ``graft`` gives the attention of the whole model afterwards: ``parent`` with this in ``layers``,
+    the parent's mixers by layer. Their ``start_as_parent`` is then called, after which the model
+    must compute what it did. What cannot be taken over is refused with a LimiteError.
+    """
+
+    def graft(
+        self, parent: Attention, layers: Mapping[int, AttentionMixer], context: int
+    ) -> Attention: ...
 
 
 @runtime_checkable

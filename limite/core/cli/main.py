@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "report": ("limite.core.cli.report:report", "Write the page that tells how a run went."),
     "import": ("limite.core.cli.import_:import_", "Turn a GGUF file into a model directory."),
     "export": ("limite.core.cli.export:export", "Write a run's weights as a model directory."),
+    "graft": ("limite.core.cli.graft:graft", "Put other attention into layers of a model."),
     "plugins": ("limite.core.cli.plugins:plugins", "List components, or show one of them."),
     "golden": ("limite.core.cli.golden:golden", "Compare the decoder with golden numbers."),
     "recipes": ("limite.core.cli.recipes:recipes", "List the shipped recipes, or copy one."),

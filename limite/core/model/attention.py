@@ -65,6 +65,14 @@ class AttentionMixer(nn.Module):
     def initialise(self, seeds: Seeds) -> None:
         """Gives parameters of its own their first values. ``seeds`` are this mixer's alone."""
 
+    def start_as_parent(self) -> None:
+        """After ``initialise``: values with which it mixes as what it was grafted in place of.
+
+        For attention that can be grafted onto a model (see ``limite.core.kinds.Graftable``).
+        Their gradients must not all be zero, or nothing would ever be learned.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not start out as another attention")
+
     def arithmetic(self, tokens: int) -> int:
         """Floating-point operations to mix a row of ``tokens`` tokens, the backward pass aside.
 

@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
+from limite.core.errors import LimiteError
 from limite.core.kinds import Attention
 
 
@@ -32,4 +33,9 @@ def unstructured(attention: Attention) -> dict[str, Any]:
     registry = importlib.import_module("limite.core.discover").load_registry()
     config = importlib.import_module("limite.core.config")
     plain: dict[str, Any] = config.unstructure(attention, registry)
+    if "type" not in plain:
+        raise LimiteError(
+            f"{type(attention).__name__} is not registered as an attention by any plugin, so no "
+            "file can name it"
+        )
     return plain

@@ -56,17 +56,7 @@ class SelfAttention(nn.Module):
             assert spec.value_heads is not None
             assert spec.value_gate_channels is not None
             self.ve_gate = unset(spec.value_heads, spec.value_gate_channels, dtype=small)
-        assert spec.attention_scale is not None
-        shape = AttentionShape(
-            layer=layer,
-            layers=spec.layers,
-            heads=spec.heads,
-            kv_heads=spec.kv_heads,
-            head_width=spec.head_width,
-            width=spec.width,
-            scale=spec.attention_scale,
-        )
-        self.mixer = mixer_of(attention, shape, dtype)
+        self.mixer = mixer_of(attention, AttentionShape.of(spec, layer), dtype)
 
     def queries_and_keys(self) -> Tensor:
         """Their projections as one matrix, scaled."""

@@ -8,7 +8,7 @@ import attrs
 from attrs.validators import and_, ge, gt, le, optional
 
 from limite.core.kinds import Attention
-from limite.core.model.settings import Model
+from limite.core.model.settings import DecoderSpec, Model
 from limite.core.validators import layer_numbers, option
 
 if TYPE_CHECKING:
@@ -36,6 +36,20 @@ class AttentionShape:
     head_width: int
     width: int
     scale: float
+
+    @classmethod
+    def of(cls, spec: DecoderSpec, layer: int) -> AttentionShape:
+        """That of one layer of a decoder whose spec is filled."""
+        assert spec.attention_scale is not None, "the spec must be filled"
+        return cls(
+            layer=layer,
+            layers=spec.layers,
+            heads=spec.heads,
+            kv_heads=spec.kv_heads,
+            head_width=spec.head_width,
+            width=spec.width,
+            scale=spec.attention_scale,
+        )
 
 
 @attrs.frozen(kw_only=True)

@@ -30,6 +30,7 @@ DTYPES = ("float32", "bfloat16", "float16", "float64")
 
 FAMILIES: Mapping[str, str] = {
     "limite": "limite.core.pretrained.families.limite",
+    "limite-variant": "limite.core.pretrained.families.variant",
     "llama": "limite.core.pretrained.families.llama",
     "mistral": "limite.core.pretrained.families.llama",
     "qwen2": "limite.core.pretrained.families.llama",
@@ -91,12 +92,25 @@ def family_of(config: Mapping[str, Any]) -> Family:
 
 
 def config_of(spec: DecoderSpec) -> dict[str, Any]:
-    """The ``config.json`` that says a spec, in the format of its family."""
+    """The ``config.json`` that says a spec, in the format of its family.
+
+    Where only its attention is not the family's, it is a variant of the family.
+    """
     name = type(spec).__name__
     if name not in WRITERS:
         raise LimiteError(f"no format of checkpoints holds models of {name}")
-    config: dict[str, Any] = importlib.import_module(WRITERS[name]).config_from_spec(spec)
-    return config
+    write: Callable[[DecoderSpec], dict[str, Any]]
+    write = importlib.import_module(WRITERS[name]).config_from_spec
+    try:
+        return write(spec)
+    except LimiteError as error:
+        variant: Any = importlib.import_module(FAMILIES["limite-variant"])
+        try:
+            base = write(variant.base_of(spec))
+        except LimiteError:
+            raise error from None
+        config: dict[str, Any] = variant.config_around(base, spec.attention)
+        return config
 
 
 @attrs.frozen(kw_only=True)

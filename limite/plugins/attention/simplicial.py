@@ -96,6 +96,16 @@ class Simplicial:
                 f"the form {self.form!r} cannot be grafted: no second keys make a determinant of "
                 "an ordinary score; use 'trilinear'"
             )
+        said = [
+            name
+            for name in ("window1", "rotary", "rotary_base", "every", "layers", "other")
+            if getattr(self, name) != getattr(type(self)(), name)
+        ]
+        if said:
+            raise LimiteError(
+                f"a graft takes {', '.join(said)} from the model; leave it out, or it would not "
+                "start out as what it was"
+            )
         alike: dict[tuple[int, bool], list[int]] = {}
         for layer, mixer in sorted(layers.items()):
             if not isinstance(mixer, WindowMixer):

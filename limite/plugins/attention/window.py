@@ -27,6 +27,11 @@ class WindowMixer(AttentionMixer):
         self.head_width, self.scale = shape.head_width, shape.scale
         self.window, self.rotary = window, rotary
 
+    def arithmetic(self, tokens: int) -> int:
+        met = tokens if self.window is None else min(tokens, self.window)
+        seen = met * (met + 1) // 2 + (tokens - met) * met
+        return 4 * self.heads * self.head_width * seen
+
     def forward(
         self, queries: Tensor, keys: Tensor, values: Tensor, inputs: Tensor, layout: Layout
     ) -> Tensor:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from limite.core.kernels.layout import Layout
-from limite.core.kinds import Attention
+from limite.core.kinds import Attention, Graftable
+from limite.core.model.attention import AttentionMixer
 from limite.plugins.conformance.attention_cases import (
     CAPACITY,
     LAYERS,
@@ -31,6 +32,7 @@ from limite.plugins.conformance.attention_cases import (
     together,
 )
 from limite.plugins.conformance.attention_own import (
+    a_graft_starts_out_as_its_parent,
     own_parameters_come_from_their_seeds,
     own_parameters_learn,
     repeat_heads,
@@ -48,6 +50,7 @@ def attention_laws(component: Attention) -> dict[str, Callable[[], None]]:
         a_cache_gives_and_repeats_rows,
         a_cache_takes_rows_over,
         a_row_does_not_know_the_batch,
+        a_cache_tells_its_size,
         gradients_are_finite_and_stay_in_their_row,
     ]
     every = [(build(component, case), case) for case in map(_of_layer, range(LAYERS))]
@@ -58,6 +61,8 @@ def attention_laws(component: Attention) -> dict[str, Callable[[], None]]:
         laws.append(a_wide_window_sees_everything)
     if any(list(mixer.parameters()) for mixer, _ in every):
         laws += [own_parameters_come_from_their_seeds, own_parameters_learn]
+    if isinstance(component, Graftable):
+        laws.append(a_graft_starts_out_as_its_parent)
     return {law.__name__: functools.partial(law, component) for law in laws}
 
 
@@ -198,6 +203,19 @@ def a_row_does_not_know_the_batch(component: Attention) -> None:
             assert torch.equal(got, all_of_them[row]), f"row {row} depends on the others"
 
     law()
+
+
+def a_cache_tells_its_size(component: Attention) -> None:
+    """Bytes, known before there is memory for them: in proportion to rows, and never none."""
+    for layer in range(LAYERS):
+        mixer = build(component, _of_layer(layer))
+
+        def size(rows: int, capacity: int, mixer: AttentionMixer = mixer) -> int:
+            return mixer.new_cache(rows, capacity, torch.float32, torch.device("meta")).bytes
+
+        assert size(1, 10) > 0, "a cache of nothing"
+        assert size(6, 10) == 6 * size(1, 10), "rows cost more, or less, together"
+        assert size(2, 10_000) >= size(2, 10), "a longer row takes less"
 
 
 def gradients_are_finite_and_stay_in_their_row(component: Attention) -> None:

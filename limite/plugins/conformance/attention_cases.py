@@ -113,10 +113,10 @@ def mix(mixer: AttentionMixer, streams: Streams, lengths: Sequence[int]) -> Tens
     return out
 
 
-def close(left: Tensor, right: Tensor, what: str) -> None:
+def close(left: Tensor, right: Tensor, what: str, *, tolerance: float = TOLERANCE) -> None:
     scale = max(1.0, right.abs().max().item() if right.numel() else 1.0)
     far = (left - right).abs().max().item() if right.numel() else 0.0
-    assert far <= TOLERANCE * scale, f"{what}: off by {far}"
+    assert far <= tolerance * scale, f"{what}: off by {far}"
 
 
 class Decoding:

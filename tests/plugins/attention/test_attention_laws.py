@@ -50,6 +50,11 @@ def test_parameters_have_laws_of_their_own():
     assert not own & set(attention_laws(Local()))
 
 
+def test_grafts_have_a_law_of_their_own():
+    assert "a_graft_starts_out_as_its_parent" in attention_laws(Simplicial())
+    assert "a_graft_starts_out_as_its_parent" not in attention_laws(Local())
+
+
 @pytest.fixture
 def quick(monkeypatch):
     """Laws stop at the first example that breaks them, which is not made small."""
@@ -249,3 +254,46 @@ def test_a_fault_in_pairs_is_noticed(change, law, quick):
     laws = attention_laws(SpoiltPairs(change))
     with pytest.raises(AssertionError):
         laws[law]()
+
+
+@attrs.frozen(kw_only=True)
+class BadGraft:
+    """A graft with one thing wrong with it."""
+
+    wrong: str
+
+    def build(self, shape):
+        return Simplicial().build(shape)
+
+    def graft(self, parent, layers, context):
+        class Grown:
+            def build(_self, shape):
+                seen = parent.build(shape)
+                if shape.layer not in layers and self.wrong != "layers":
+                    return seen
+                window = (context if seen.window is None else seen.window) - (
+                    self.wrong == "window"
+                )
+                rotary = seen.rotary != (self.wrong == "rotary")
+                mixer = Simplicial(window1=window, every=1, rotary=rotary).build(shape)
+                if self.wrong == "start":
+                    mixer.start_as_parent = lambda: None
+                return mixer
+
+        return Grown()
+
+
+@pytest.mark.parametrize("wrong", ["window", "rotary", "start", "layers"])
+def test_a_bad_graft_is_noticed(wrong, quick):
+    with pytest.raises(AssertionError):
+        attention_laws(BadGraft(wrong=wrong))["a_graft_starts_out_as_its_parent"]()
+
+
+def test_a_cache_without_a_size_is_noticed():
+    def silent(new_cache, *sizes):
+        cache = new_cache(*sizes)
+        cache.__class__ = type("Silent", (type(cache),), {"bytes": 0})
+        return cache
+
+    with pytest.raises(AssertionError, match="nothing"):
+        attention_laws(Spoilt("new_cache", silent))["a_cache_tells_its_size"]()

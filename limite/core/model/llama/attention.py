@@ -31,17 +31,7 @@ class LlamaAttention(nn.Module):
         self.o_proj = Matrix(spec.width, query_width, dtype, bias=spec.output_bias)
         self.q_norm = Gain(spec.head_width, dtype) if spec.query_key_norm else None
         self.k_norm = Gain(spec.head_width, dtype) if spec.query_key_norm else None
-        assert spec.attention_scale is not None
-        shape = AttentionShape(
-            layer=layer,
-            layers=spec.layers,
-            heads=spec.heads,
-            kv_heads=spec.kv_heads,
-            head_width=spec.head_width,
-            width=spec.width,
-            scale=spec.attention_scale,
-        )
-        self.mixer = mixer_of(attention, shape, dtype)
+        self.mixer = mixer_of(attention, AttentionShape.of(spec, layer), dtype)
 
     def _heads(self, projected: Tensor, norm: Gain | None, shared: Pass) -> Tensor:
         """Queries or keys ``[N, heads, D]`` as they are compared."""
