@@ -18,7 +18,7 @@ POSITIVE_NATS = 1e-5  # a log-probability may exceed 0 by this much, from roundi
 
 def totals_of(mask: Tensor, *, response_tokens: int) -> Totals:
     """The counts of a whole optimizer step from its mask ``[B, T]``."""
-    active = _as_bool(mask)
+    active = as_active(mask)
     return Totals(
         tokens=int(active.sum()),
         active_rows=int(active.any(dim=-1).sum()),
@@ -38,7 +38,7 @@ def token_batch(mask: Tensor, columns: Mapping[str, Tensor], totals: Totals) -> 
     exactly 0. Columns are cast to one dtype: float64 when ``logp`` is, else float32. Only ``logp``
     and ``entropy`` keep their gradient.
     """
-    active = _as_bool(mask)
+    active = as_active(mask)
     wide = {name: _widen(name, column, active) for name, column in columns.items()}
     _check_active(active, wide)
     leader = wide.get("logp")
@@ -53,7 +53,8 @@ def token_batch(mask: Tensor, columns: Mapping[str, Tensor], totals: Totals) -> 
     return TokenBatch(mask=active, columns=ready, totals=totals)
 
 
-def _as_bool(mask: Tensor) -> Tensor:
+def as_active(mask: Tensor) -> Tensor:
+    """A mask ``[B, T]`` of 0 and 1 as bool; any other is refused."""
     if mask.ndim != 2:
         raise ValueError(f"the mask must be [rows, tokens], got shape {tuple(mask.shape)}")
     if mask.dtype == torch.bool:
