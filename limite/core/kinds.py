@@ -30,7 +30,8 @@ class Objective(Protocol):
     ``paired_advantage`` (a class variable, optional) is the advantage that belongs to the
     objective, as plain settings (``{"type": "group", "scale": "std"}``); a stage that names no
     advantage uses it, so that half a method is never run by accident. Without one the stage uses
-    ``group`` with its defaults: reward minus the mean of the group.
+    ``group`` with its defaults: reward minus the mean of the group. ``topk`` (optional) is how many
+    tokens the lists hold that an objective reads (``topk_logp``, ``behavior_topk_logp``).
     """
 
     def __call__(self, batch: TokenBatch, /) -> Loss: ...

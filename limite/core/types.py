@@ -73,8 +73,10 @@ class Verdict:
 class Response:
     """One sampled completion, with the probabilities it was really drawn with.
 
-    ``logprobs`` are in nats, one per completion token. How the record may be broken, and that a
-    broken one is refused, is told in ``limite.core.rollout.budget``.
+    ``logprobs`` are in nats, one per completion token. Where an objective asked for lists,
+    ``topk_ids`` holds the likeliest tokens at each of them, the sampled one among them, and
+    ``topk_logprobs`` their log-probabilities; else both are empty. How the record may be broken,
+    and that a broken one is refused, is told in ``limite.core.rollout.budget``.
     """
 
     problem_id: str
@@ -86,6 +88,8 @@ class Response:
     completion_budget: int
     policy_version: int
     text: str
+    topk_ids: Sequence[Sequence[int]] = ()
+    topk_logprobs: Sequence[Sequence[float]] = ()
 
 
 @attrs.frozen(kw_only=True)

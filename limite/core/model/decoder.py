@@ -117,20 +117,21 @@ class Decoder(nn.Module):
         temperature: float = 1.0,
         entropy: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """What ``hidden [N, width]`` gives to ``targets [N]``, and the entropy, in nats, float32.
+        """What ``hidden [N, width]`` gives to ``targets``, and the entropy ``[N]``, in nats.
 
-        Over all ids, padded ones included. Logits are never stored whole.
+        ``targets`` are ids ``[N]`` or ``[N, K]``, and so is the result, in float32. Over all ids,
+        padded ones included. Logits are never stored whole.
         """
         logp, entropies, _ = indexed_logprob(
             hidden,
             self.head_weight,
-            targets[:, None],
+            targets if targets.ndim == 2 else targets[:, None],
             cap=self.spec.cap,
             temperature=temperature,
             round_logits=head.rounding(hidden.dtype, self.spec.head_precision),
             need_entropy=entropy,
         )
-        return logp.squeeze(1), entropies
+        return logp if targets.ndim == 2 else logp.squeeze(1), entropies
 
     @torch.no_grad()
     def new_cache(self, rows: int, capacity_tokens: int) -> Cache:

@@ -14,14 +14,19 @@ from limite.core.config_faults import Fault
 from limite.core.config_fields import refused
 from limite.core.errors import LimiteError, Mistake, SettingsError, did_you_mean, sentence
 from limite.core.kernels.dispatch import Survey
-from limite.core.kinds import Advantage, LRSchedule, Objective, Optimizer
+from limite.core.kinds import Advantage, LRSchedule, Optimizer
 from limite.core.model.settings import Model
 from limite.core.recipe.cost import Plan, plan_of
 from limite.core.recipe.kernel_checks import kernel_survey
 from limite.core.recipe.load import LoadedRecipe, draft_recipe, finished, in_order
+from limite.core.recipe.objective_checks import (
+    column_faults,
+    correction_faults,
+    reference_faults,
+)
 from limite.core.recipe.problem_checks import Texts, problem_faults
 from limite.core.recipe.recipe import Recipe
-from limite.core.recipe.stages import RL, SFT, Eval, Stage
+from limite.core.recipe.stages import RL, SFT, START, Eval, Stage
 from limite.core.registry import Registry
 from limite.core.types import Answer, Group, Problem, Response
 
@@ -114,6 +119,8 @@ def look_over(recipe: Recipe, registry: Registry, *, complete: bool = True) -> F
         ask(problem_faults(recipe, name, stage, registry, texts, readable=not in_tokenizer), *place)
         if isinstance(stage, RL):
             ask(column_faults(stage, registry), *place)
+            ask(reference_faults(stage, registry), *place)
+            ask(correction_faults(stage, registry), *place)
             ask(dealing_faults(stage), *place)
             ask(advantage_faults(stage), *place)
         if isinstance(stage, (SFT, RL)):
@@ -165,8 +172,12 @@ def order_faults(recipe: Recipe, name: str, stage: Stage) -> Iterator[Fault]:
     """Stages that are named must come earlier and be of the right kind."""
     names = list(recipe.stages)
     earlier = {each: recipe.stages[each] for each in names[: names.index(name)]}
+    trained = [each for each, other in earlier.items() if other.trains]
+    if isinstance(stage, RL) and stage.reference not in (None, START):
+        yield from _named_faults(
+            "reference", str(stage.reference), names, earlier, trained, "train"
+        )
     if stage.start is not None:
-        trained = [each for each, other in earlier.items() if other.trains]
         yield from _named_faults("start", stage.start, names, earlier, trained, "train")
     if isinstance(stage, Eval) and stage.against is not None:
         measured = [each for each, other in earlier.items() if isinstance(other, Eval)]
@@ -199,18 +210,6 @@ def _named_faults(
         message = f"unknown stage {wanted!r}"
     near = did_you_mean(wanted, [each for each in right if each != wanted])
     yield Fault((field,), message + near)
-
-
-def column_faults(stage: RL, registry: Registry) -> Iterator[Fault]:
-    """The stage must supply every column that the objective reads."""
-    objective = cast(Objective, stage.objective)
-    needs = getattr(objective, "needs", None) or frozenset()
-    lacking = sorted(frozenset(needs) - stage.supplies)
-    if lacking:
-        title = registry.name_of(type(objective))
-        have = ", ".join(sorted(stage.supplies))
-        message = f"{title!r} reads {', '.join(lacking)}, which an rl stage lacks; it has {have}"
-        yield Fault(("objective",), message)
 
 
 def dealing_faults(stage: RL) -> Iterator[Fault]:

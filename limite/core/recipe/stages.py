@@ -22,6 +22,7 @@ from limite.core.kinds import (
     RolloutSchedule,
     Verifier,
 )
+from limite.core.train.correction import Correction
 from limite.core.validators import at_least_one_weight, difficulty_range, option
 
 
@@ -126,9 +127,6 @@ class RL(Stage):
     kind: ClassVar[str] = "rl"
     runner: ClassVar[str] = "limite.core.recipe.runners.rl:run"
     trains: ClassVar[bool] = True
-    supplies: ClassVar[frozenset[str]] = frozenset(
-        {"logp", "behavior_logp", "advantage", "entropy"}
-    )
     problems: Mix
     steps: int = attrs.field(
         default=100, validator=and_(ge(1), le(10**9)), metadata={"unit": "rollout batches"}
@@ -164,6 +162,25 @@ class RL(Stage):
         metadata={"help": "that responses are sampled at"},
     )
     objective: Objective | str = "dppo"
+    reference: str | None = attrs.field(
+        default=None,
+        metadata={
+            "help": "the earlier stage whose weights a KL penalty pulls towards, or 'start': those "
+            "this stage begins with"
+        },
+    )
+    reference_reset_every: int | None = attrs.field(
+        default=None,
+        validator=optional(and_(ge(1), le(10**9))),
+        metadata={
+            "help": "the policy becomes the reference, and the optimizer starts anew",
+            "unit": "rollout batches",
+        },
+    )
+    correction: Correction | None = attrs.field(
+        default=None,
+        metadata={"help": "of tokens to which learner and sampler give other probabilities"},
+    )
     advantage: Advantage | str | None = attrs.field(
         default=None, metadata={"help": "without it the one that belongs to the objective"}
     )
@@ -201,6 +218,21 @@ class RL(Stage):
         metadata={"help": "the newest", "unit": "checkpoints"},
     )
 
+    @property
+    def supplies(self) -> frozenset[str]:
+        """The columns that an objective can read."""
+        columns = {"logp", "behavior_logp", "advantage", "entropy"}
+        columns |= {"topk_logp", "behavior_topk_logp"}
+        return frozenset(columns if self.reference is None else columns | {"reference_logp"})
+
+    @property
+    def listed_tokens(self) -> int | None:
+        """How many tokens' log-probabilities are recorded at every position; None: no list."""
+        needs = getattr(self.objective, "needs", None) or frozenset()
+        if "behavior_topk_logp" not in needs:
+            return None
+        return int(getattr(self.objective, "topk", LISTED_TOKENS))
+
 
 @attrs.frozen(kw_only=True)
 class Eval(Stage):
@@ -233,6 +265,12 @@ class Eval(Stage):
         default=0.95, validator=and_(gt(0.5), lt(1.0)), metadata={"help": "of the intervals"}
     )
 
+
+LISTED_TOKENS = 20
+"""The likeliest tokens that are recorded for an objective that reads lists and says no ``topk``."""
+
+START = "start"
+"""The reference of an RL stage that is the weights it begins with."""
 
 PLAIN_ADVANTAGE = "group"
 """The advantage of an RL stage that names none and whose objective brings none."""

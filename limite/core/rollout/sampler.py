@@ -71,7 +71,9 @@ class Sampler:
     applied, over every column of the head. Ids that are no token keep their mass there but are
     never drawn: those from ``forbid_from`` on, which only pad the head (None: all that are not the
     tokenizer's), and those that the tokenizer leaves unused. Finished rows are removed when they
-    make up the share ``compact_at`` of the batch.
+    make up the share ``compact_at`` of the batch. With ``listed_tokens`` the likeliest tokens of
+    every position are recorded with it, the drawn one in place of the last where it is not among
+    them.
     """
 
     def __init__(
@@ -85,6 +87,7 @@ class Sampler:
         slots: int = 1024,
         forbid_from: int | None = None,
         compact_at: float = 0.25,
+        listed_tokens: int | None = None,
     ) -> None:
         if not temperature > 0:
             raise LimiteError(f"temperature must be above 0, got {temperature}")
@@ -100,6 +103,7 @@ class Sampler:
         self.slots = slots
         self.forbid_from = tokenizer.vocabulary if forbid_from is None else forbid_from
         self.compact_at = compact_at
+        self.listed_tokens = listed_tokens
         self.device = decoder.device
         unused = [each for each in tokenizer.unused_ids if each < self.forbid_from]
         self.unused = torch.tensor(unused, device=self.device) if unused else None
@@ -157,6 +161,7 @@ class _Wave:
         shape = (int(self.budgets.max()), len(chosen))
         self.tokens = torch.zeros(shape, dtype=torch.int64, device=sampler.device)  # [T, R]
         self.logprobs = torch.zeros(shape, device=sampler.device)  # [T, R] nats
+        self.lists: list[tuple[Tensor, Tensor]] = []  # of each position: ids and nats, [R, K]
         self.eos = torch.tensor(sorted(sampler.eos_ids), device=sampler.device)
         kept = self._keep(np.arange(len(chosen)))
         self._prefill([chosen[column].prompt_ids for column in kept])
@@ -177,6 +182,7 @@ class _Wave:
         there = torch.from_numpy(kept).to(device)
         self.tokens = self.tokens.index_select(1, there)
         self.logprobs = self.logprobs.index_select(1, there)
+        self.lists = [(ids[there], nats[there]) for ids, nats in self.lists]
         self.done = torch.from_numpy(self.owners < 0).to(device)  # [R]
         self.row_budgets = torch.from_numpy(self.budgets).to(device)  # [R] tokens
         self.row_ends = set(self.budgets.tolist())
@@ -253,6 +259,8 @@ class _Wave:
         threshold = self.uniforms[self.position - self.drawn_from] * reached[:, -1:]  # [R, 1]
         # Only probabilities that are not numbers run off the end; _responses reports those.
         token = torch.searchsorted(reached, threshold, right=True).clamp_(max=reached.shape[1] - 1)
+        if self.sampler.listed_tokens is not None:
+            self.lists.append(listed(logp, token, self.sampler.listed_tokens))
         return token.squeeze(-1), logp.gather(1, token).squeeze(-1)
 
     def _remove_finished(self) -> list[tuple[int, Response]]:
@@ -268,6 +276,7 @@ class _Wave:
         where = torch.from_numpy(columns).to(self.sampler.device)
         tokens = self.tokens[: self.position].index_select(1, where).T.cpu().numpy()  # [F, T]
         logprobs = self.logprobs[: self.position].index_select(1, where).T.cpu().numpy()
+        lists = [(ids[where].cpu(), nats[where].cpu()) for ids, nats in self.lists]
         ends = np.isin(tokens, list(self.sampler.eos_ids))
         # A finished row steps along until it is removed; what it drew meanwhile is cut off.
         ended_at = np.where(ends.any(axis=1), ends.argmax(axis=1) + 1, np.iinfo(np.int64).max)
@@ -293,7 +302,21 @@ class _Wave:
                 completion_budget=request.budget_tokens,
                 policy_version=self.policy_version,
                 text=self.sampler.tokenizer.decode(completion[: length - by_itself]),
+                topk_ids=tuple(tuple(ids[row].tolist()) for ids, _ in lists[:length]),
+                topk_logprobs=tuple(tuple(nats[row].tolist()) for _, nats in lists[:length]),
             )
             check_response(response, eos_ids=self.sampler.eos_ids)
             out.append((index, response))
         return out
+
+
+def listed(logp: Tensor, token: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The ``count`` likeliest ids of ``logp [R, V]`` and their nats, ``token [R, 1]`` among them.
+
+    Where it is not, it takes the place of the least likely of them.
+    """
+    nats, ids = logp.topk(min(count, logp.shape[1]), dim=-1)  # [R, K], falling
+    missing = (ids != token).all(dim=-1)  # [R]
+    ids[:, -1] = torch.where(missing, token[:, 0], ids[:, -1])
+    nats[:, -1] = torch.where(missing, logp.gather(1, token)[:, 0], nats[:, -1])
+    return ids.to(torch.int32), nats

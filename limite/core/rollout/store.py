@@ -14,7 +14,9 @@ import attrs
 from limite.core.errors import LimiteError
 from limite.core.types import Answer, Group, Problem, Response, Verdict
 
-RESPONSE_FIELDS = tuple(field.name for field in attrs.fields(Response))
+LISTS = ("topk_ids", "topk_logprobs")
+"""What is written of a response only where it was recorded."""
+RESPONSE_FIELDS = tuple(field.name for field in attrs.fields(Response) if field.name not in LISTS)
 
 
 def group_lines(groups: Iterable[Group]) -> Iterator[dict[str, Any]]:
@@ -34,6 +36,10 @@ def group_lines(groups: Iterable[Group]) -> Iterator[dict[str, Any]]:
             for name in RESPONSE_FIELDS:
                 value = getattr(response, name)
                 line[name] = list(value) if isinstance(value, tuple) else value
+            for name in LISTS:
+                value = getattr(response, name)
+                if value:
+                    line[name] = [list(each) for each in value]
             line["reward"] = reward
             line["correct"] = correct
             line["verdict"] = None if verdict is None else attrs.asdict(verdict)
@@ -79,4 +85,6 @@ def _response(line: Mapping[str, Any]) -> Response:
     fields = {name: line[name] for name in RESPONSE_FIELDS}
     for name in ("prompt_ids", "completion_ids", "logprobs"):
         fields[name] = tuple(fields[name])
+    for name in LISTS:
+        fields[name] = tuple(map(tuple, line.get(name, ())))
     return Response(**fields)

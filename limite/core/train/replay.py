@@ -22,6 +22,7 @@ class Row:
 
     prompt: Sequence[int]
     completion: Sequence[int]
+    listed: Sequence[Sequence[int]] = ()  # [L, K] more ids at each completion token
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -31,6 +32,7 @@ class Replay:
     logp: Tensor  # [B, T] nats, 0 at inactive positions
     entropy: Tensor | None  # [B, T] nats
     mask: Tensor  # [B, T] bool
+    listed_logp: Tensor | None = None  # [B, T, K] nats, without gradient
 
 
 def pad_rows(rows: Sequence[Sequence[float]], width: int, dtype: torch.dtype) -> Tensor:
@@ -44,7 +46,8 @@ def replay(
 ) -> Replay:
     """Log-probabilities of every completion token of ``rows`` under ``decoder``.
 
-    Rows travel packed, without padding; the output head sees completion positions only.
+    Rows travel packed, without padding; the output head sees completion positions only. Where rows
+    list more ids, those get their log-probabilities too.
     """
     device = next(decoder.parameters()).device
     completions = [len(row.completion) for row in rows]
@@ -64,13 +67,24 @@ def replay(
     columns = torch.arange(width, device=device)
     mask = columns < counts[:, None]  # [B, T]
     predictors = ((ends - counts)[:, None] + columns)[mask]  # [M] positions in the packed row
+    if any(row.listed for row in rows):
+        lists = torch.tensor(
+            list(chain.from_iterable(row.listed for row in rows)), dtype=torch.int64, device=device
+        )  # [M, K]
+        targets = torch.cat([targets[:, None], lists], dim=1)  # [M, 1 + K]
     hidden = decoder(tokens, Layout.from_lengths(lengths, device=device))  # [N, width]
     picked, bits = decoder.log_probabilities(
         hidden[predictors], targets, temperature=temperature, entropy=entropy
     )
+    listed = None
+    if picked.ndim == 2:
+        picked, others = picked[:, 0], picked[:, 1:].detach()
+        listed = others.new_zeros((*mask.shape, others.shape[1]))
+        listed[mask] = others
     spread = picked.new_zeros(mask.shape)
     return Replay(
         logp=spread.masked_scatter(mask, picked),
         entropy=None if bits is None else spread.masked_scatter(mask, bits),
         mask=mask,
+        listed_logp=listed,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 import attrs
-from attrs.validators import gt, optional
+from attrs.validators import and_, ge, gt, le, optional
 from torch import Tensor
 
 from limite.core.types import Aggregation, Metric, TokenBatch
@@ -32,6 +32,11 @@ class DPPO(PolicyObjective):
 
     aggregation: Aggregation = aggregation("constant")
     divergence: str = attrs.field(default="binary-tv", validator=option(*DEFAULT_DELTA))
+    topk: int = attrs.field(
+        default=20,
+        validator=and_(ge(1), le(1000)),
+        metadata={"help": "likeliest tokens of behaviour on the lists of topk-tv and topk-kl"},
+    )
     delta: float | None = attrs.field(
         default=None,
         validator=optional(gt(0.0)),

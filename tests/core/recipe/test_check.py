@@ -366,7 +366,8 @@ def test_components_are_asked(recipe: Path, others: Registry) -> None:
         check_recipe(loaded, others)
     assert str(caught.value).splitlines() == [
         "--set stages.rl.objective=teacher: stages.rl.objective: 'teacher' reads teacher_top, "
-        "which an rl stage lacks; it has advantage, behavior_logp, entropy, logp",
+        "which an rl stage lacks; it has advantage, behavior_logp, behavior_topk_logp, entropy, "
+        "logp, topk_logp",
         "--set stages.rl.optimizer=stubborn: stages.rl.optimizer: knows no such parameters",
         "--set stages.sft.lr_schedule=stubborn: stages.sft.lr_schedule: cannot last 10 steps",
         f"{recipe}:20: stages.rl.rollouts: with groups of 8 every advantage "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import attrs
 import pytest
 import torch
 from hypothesis import Phase, given, settings
@@ -102,6 +103,31 @@ def test_the_learner_sees_the_same_probabilities(temperature: float) -> None:
         # own two ways of decoding differ by, and log-probabilities see differences of logits.
         assert seen.tolist() == pytest.approx(response.logprobs, abs=1e-4)
         at += len(row)
+
+
+@pytest.mark.parametrize("count", [1, 4, 10_000])
+def test_lists_hold_the_likeliest_tokens_and_the_drawn_one(count: int) -> None:
+    asked = requests(3, [5, 40], [30, 30])
+    plain = sample(asked)
+    responses = sample(asked, listed_tokens=count, compact_at=0.0)
+    assert [attrs.evolve(each, topk_ids=(), topk_logprobs=()) for each in responses] == plain
+    replaced = 0
+    for response in responses:
+        row = [*response.prompt_ids, *response.completion_ids]
+        with torch.no_grad():
+            hidden = DECODER(torch.tensor(row), Layout.from_lengths([len(row)]))
+            table = DECODER.logits(hidden).log_softmax(-1)[len(response.prompt_ids) - 1 : -1]
+        best = table.topk(min(count, table.shape[1]), dim=-1)
+        for place, token in enumerate(response.completion_ids):
+            ids, nats = response.topk_ids[place], response.topk_logprobs[place]
+            assert len(set(ids)) == len(ids) == min(count, table.shape[1])
+            assert nats[ids.index(token)] == response.logprobs[place]
+            assert nats == pytest.approx(table[place, list(ids)].tolist(), abs=1e-4)
+            replaced += token not in best.indices[place].tolist()
+            assert sorted(nats[:-1]) == pytest.approx(
+                sorted(best.values[place, :-1].tolist()), abs=1e-4
+            )
+    assert bool(replaced) == (count < table.shape[1])
 
 
 def test_sampling_leaves_the_decoder_fit_for_training() -> None:

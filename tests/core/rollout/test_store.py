@@ -28,8 +28,10 @@ def groups(draw: st.DrawFn) -> Group:
     )
     size = draw(st.integers(1, 3))
     responses = []
+    listed = draw(st.booleans())
     for index in range(size):
         logprobs = tuple(draw(st.lists(LOGPROBS, min_size=1, max_size=4)))
+        lists = [(number, number + 1) for number in range(len(logprobs))] if listed else []
         responses.append(
             Response(
                 problem_id=problem.id,
@@ -41,6 +43,8 @@ def groups(draw: st.DrawFn) -> Group:
                 completion_budget=len(logprobs),
                 policy_version=draw(st.integers(0, 9)),
                 text=draw(st.text("a1#\n∑", max_size=4)),
+                topk_ids=tuple(lists),
+                topk_logprobs=tuple((nats, -20.0) for nats in logprobs[: len(lists)]),
             )
         )
     rewards = draw(st.lists(st.none() | st.floats(-1, 1), min_size=size, max_size=size))

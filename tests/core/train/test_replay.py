@@ -77,3 +77,25 @@ def test_the_learner_agrees_with_what_the_sampler_recorded(decoder):
     )
     recorded = pad_rows([each.logprobs for each in responses], said.mask.shape[1], torch.float32)
     torch.testing.assert_close(said.logp, recorded, atol=2e-5, rtol=0.0)
+
+
+def test_lists_get_their_log_probabilities_beside_the_completion(decoder):
+    rows = [
+        Row(prompt=(5, 6), completion=(7, 8, 9), listed=((7, 3), (4, 8), (5, 9))),
+        Row(prompt=(4,), completion=(6,), listed=((3, 4),)),
+    ]
+    said = replay(decoder, rows)
+    alone = replay(decoder, [Row(prompt=row.prompt, completion=row.completion) for row in rows])
+    torch.testing.assert_close(said.logp, alone.logp, atol=1e-5, rtol=0)
+    assert alone.listed_logp is None
+    assert said.listed_logp.shape == (2, 3, 2)
+    assert not said.listed_logp.requires_grad
+    assert not said.listed_logp[1, 1:].any()
+    torch.testing.assert_close(said.listed_logp[0, 0, 0], said.logp[0, 0].detach())
+    torch.testing.assert_close(said.listed_logp[0, 1, 1], said.logp[0, 1].detach())
+    for place, other in ((0, 3), (1, 4), (2, 5)):
+        swapped = [7, 8, 9]
+        swapped[place] = other
+        said_of_it = replay(decoder, [Row(prompt=(5, 6), completion=tuple(swapped))])
+        listed = said.listed_logp[0, place, rows[0].listed[place].index(other)]
+        torch.testing.assert_close(listed, said_of_it.logp[0, place].detach(), atol=1e-5, rtol=0)

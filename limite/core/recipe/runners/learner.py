@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import attrs
 import torch
@@ -10,11 +11,13 @@ import torch
 from limite.core.errors import RunFailed
 from limite.core.health.ratios import RatioHealth, RatioSums
 from limite.core.kinds import Objective
+from limite.core.recipe.runners.reference import Reference
 from limite.core.recipe.runners.session import TrainingSession, accumulate
 from limite.core.recipe.stages import RL
 from limite.core.seeds import Seeds
 from limite.core.train.accumulate import microbatches
 from limite.core.train.columns import token_batch
+from limite.core.train.correction import SMALLEST_MEAN, Correction
 from limite.core.train.deal import deal
 from limite.core.train.replay import Row, pad_rows, replay
 from limite.core.types import Metric, Totals
@@ -28,10 +31,30 @@ class ScoredRow:
     behavior_logp: Sequence[float]  # [L] nats
     advantage: Sequence[float]  # [L]
     group: int
+    behavior_topk_logp: Sequence[Sequence[float]] = ()  # [L, K] nats
+    weights: Sequence[float] = ()  # [L] of the correction; none: 1
 
     @property
     def has_signal(self) -> bool:
         return any(self.advantage)
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Before:
+    """Rows of a batch, and what the learner says of them before its first update."""
+
+    rows: Sequence[ScoredRow]
+    mask: torch.Tensor  # [B, T] bool
+    logp: torch.Tensor  # [B, T] nats
+    behavior_logp: torch.Tensor  # [B, T] nats
+
+
+def pad_lists(rows: Sequence[Sequence[Sequence[float]]], mask: torch.Tensor) -> torch.Tensor:
+    """Lists of each active token as ``[B, T, K]``, zeros elsewhere."""
+    flat = torch.tensor(list(chain.from_iterable(rows)), dtype=torch.float32)  # [M, K]
+    spread = flat.new_zeros((*mask.shape, flat.shape[1])).to(mask.device)
+    spread[mask] = flat.to(mask.device)
+    return spread
 
 
 def combine(into: dict[str, Metric], metrics: dict[str, Metric]) -> None:
@@ -47,6 +70,7 @@ class Learner:
     stage: RL
     objective: Objective
     response_tokens: int
+    reference: Reference | None = None
 
     @property
     def reads(self) -> frozenset[str] | None:
@@ -84,16 +108,51 @@ class Learner:
         }
         if said.entropy is not None:
             columns["entropy"] = said.entropy
+        if said.listed_logp is not None:
+            columns["topk_logp"] = said.listed_logp
+            columns["behavior_topk_logp"] = pad_lists(
+                [row.behavior_topk_logp for row in rows], said.mask
+            )
+        if self.reference is not None:
+            columns["reference_logp"] = self.reference.logp(
+                [row.row for row in rows], temperature=self.stage.temperature
+            )
         return said.mask, columns
 
-    def measure(self, rows: Sequence[ScoredRow]) -> RatioHealth:
+    def before_updates(self, rows: Sequence[ScoredRow]) -> list[Before]:
+        """What the learner says of a batch before any update, in micro-batches."""
+        found = []
+        for part in self.parts(rows):
+            plain = [attrs.evolve(row.row, listed=()) for row in part]
+            with torch.no_grad():
+                said = replay(self.session.decoder, plain, temperature=self.stage.temperature)
+            recorded = pad_rows(
+                [row.behavior_logp for row in part], said.mask.shape[1], torch.float32
+            )
+            recorded = recorded.to(said.logp.device)
+            found.append(Before(rows=part, mask=said.mask, logp=said.logp, behavior_logp=recorded))
+        return found
+
+    def measure(self, batch: Sequence[Before]) -> RatioHealth:
         """The importance weights of all active tokens of a batch, before any update."""
         sums = RatioSums()
-        with torch.no_grad():
-            for part in self.parts(rows):
-                mask, columns = self.columns(part)
-                sums += RatioSums.of(columns["logp"], columns["behavior_logp"], mask)
+        for part in batch:
+            sums += RatioSums.of(part.logp, part.behavior_logp, part.mask)
         return sums.health()
+
+    def corrected(
+        self, batch: Sequence[Before], correction: Correction
+    ) -> tuple[list[ScoredRow], dict[str, float | None]]:
+        """The rows with the weights of the correction, and its statistics."""
+        rows: list[ScoredRow] = []
+        metrics: dict[str, Metric] = {}
+        for part in batch:
+            raw = correction.raw(part.logp - part.behavior_logp, part.mask)
+            applied = correction.applied(raw)
+            combine(metrics, correction.metrics(raw, applied, part.mask))
+            for row, weights in zip(part.rows, applied.tolist(), strict=True):
+                rows.append(attrs.evolve(row, weights=weights[: len(row.behavior_logp)]))
+        return rows, {name: metric.result() for name, metric in metrics.items()}
 
     def parts(self, rows: Sequence[ScoredRow]) -> list[list[ScoredRow]]:
         """The rows in micro-batches that fit ``microbatch_tokens``."""
@@ -101,8 +160,28 @@ class Learner:
         cut = microbatches(lengths, self.stage.microbatch_tokens)
         return [[rows[index] for index in part] for part in cut]
 
+    def weighted(self, rows: Sequence[ScoredRow]) -> Sequence[ScoredRow]:
+        """The rows of an update with their weights in their advantages.
+
+        A weight is never negative and carries no gradient, so it may multiply the advantage in
+        place of the loss, whatever the objective.
+        """
+        correction = self.stage.correction
+        if correction is None:
+            return rows
+        mean = correction.mean([row.weights for row in rows]) if correction.normalise else 1.0
+        scale = mean if mean > SMALLEST_MEAN else 1.0
+        return [
+            attrs.evolve(
+                row,
+                advantage=[a * w / scale for a, w in zip(row.advantage, row.weights, strict=True)],
+            )
+            for row in rows
+        ]
+
     def update(self, rows: Sequence[ScoredRow], totals: Totals) -> dict[str, Metric]:
         """One optimizer step over ``rows``; nothing happens when none of them has a signal."""
+        rows = self.weighted(rows)
         if self.skips_flat:
             rows = [row for row in rows if row.has_signal]
         if not rows:

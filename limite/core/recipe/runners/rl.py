@@ -18,6 +18,7 @@ from limite.core.kinds import (
     Optimizer,
 )
 from limite.core.recipe.runners.learner import Learner, ScoredRow
+from limite.core.recipe.runners.reference import Reference
 from limite.core.recipe.runners.rollouts import Rollouts, arm_metrics, sample_metrics
 from limite.core.recipe.runners.session import Clocks, TrainingSession
 from limite.core.recipe.stages import RL
@@ -74,8 +75,13 @@ def rows_of(groups: Sequence[Group], advantage: Advantage) -> list[ScoredRow]:
             share = credit[index].tolist()
             rows.append(
                 ScoredRow(
-                    row=Row(prompt=response.prompt_ids, completion=response.completion_ids),
+                    row=Row(
+                        prompt=response.prompt_ids,
+                        completion=response.completion_ids,
+                        listed=response.topk_ids,
+                    ),
                     behavior_logp=response.logprobs,
+                    behavior_topk_logp=response.topk_logprobs,
                     advantage=share[:length] if isinstance(share, list) else [share] * length,
                     group=number,
                 )
@@ -115,6 +121,7 @@ def run(context: StageContext) -> dict[str, Any]:
         stage=stage,
         objective=cast(Objective, stage.objective),
         response_tokens=largest,
+        reference=Reference.of(context, stage, session),
     )
     clocks = session.clocks
     with context.loggers(stage.steps) as log:
@@ -125,7 +132,7 @@ def run(context: StageContext) -> dict[str, Any]:
             log(clocks.step, {"time_s": session.time_s(), "tokens": clocks.tokens, **metrics})
             context.after_step(
                 clocks.step,
-                lambda: session.save(rollouts.state()),
+                lambda: save(session, rollouts, learner.reference),
                 stage.checkpoint_every,
                 stage.steps,
             )
@@ -142,6 +149,25 @@ def run(context: StageContext) -> dict[str, Any]:
         "time_s": clocks.time_s,
         "parameters": session.parameters(),
     }
+
+
+def save(session: TrainingSession, rollouts: Rollouts, reference: Reference | None) -> None:
+    """A checkpoint of the finished step, from which all of the stage goes on."""
+    if reference is None:
+        session.save(rollouts.state())
+    else:
+        session.save({**rollouts.state(), **reference.state()}, reference.payloads())
+
+
+def reset_reference(stage: RL, learner: Learner) -> dict[str, float]:
+    """The policy becomes its own reference when it is time; how often that has happened."""
+    reference, step = learner.reference, learner.session.clocks.step
+    if reference is None or stage.reference_reset_every is None:
+        return {}
+    if step and step % stage.reference_reset_every == 0:
+        reference.reset(learner.session.decoder)
+        learner.session.renew_optimizer()
+    return {"reference/resets": reference.resets}
 
 
 def answer_to_bad_health(
@@ -163,16 +189,19 @@ def one_batch(
     """Samples, scores and learns from the batch of the next step; its metrics."""
     session = learner.session
     step = session.clocks.step
+    resets = reset_reference(stage, learner)
     started = time.perf_counter()
     groups = rollouts.sample(session.decoder, step, policy_version=session.clocks.updates)
     write_jsonl(context.run.rollout_file(context.name, step + 1), group_lines(groups))
     rollout_s = time.perf_counter() - started
     started = time.perf_counter()
     rows = rows_of(groups, cast(Advantage, stage.advantage))
-    metrics: dict[str, float | int | str | None] = {**sample_metrics(groups)}
+    metrics: dict[str, float | int | str | None] = {**sample_metrics(groups), **resets}
     verdicts: Sequence[GateVerdict] = ()
-    if step % stage.health.every == 0:
-        figures = learner.measure(rows)
+    measured = step % stage.health.every == 0
+    batch = learner.before_updates(rows) if measured or stage.correction else []
+    if measured:
+        figures = learner.measure(batch)
         metrics |= {f"ratio/{name}": value for name, value in attrs.asdict(figures).items()}
         verdicts = ratio_gates(figures, stage.health)
         append_jsonl(
@@ -182,6 +211,9 @@ def one_batch(
     healthy = all_passed(verdicts)
     if not healthy:
         answer_to_bad_health(context, stage, step + 1, verdicts)
+    if stage.correction is not None:
+        rows, figures_of_correction = learner.corrected(batch, stage.correction)
+        metrics |= figures_of_correction
     if healthy or stage.health.action != "skip":
         metrics |= learner.learn(rows, context.seeds.child("learn", step))
     flat = not any(row.has_signal for row in rows)

@@ -57,6 +57,7 @@ class Rollouts:
             self.context.tokenizer,
             temperature=self.stage.temperature,
             seed=self.context.seeds.integer("rollout", step),
+            listed_tokens=self.stage.listed_tokens,
         )
         sampled = self.schedule.next(
             self.requests([problem for _, problem in drawn]),

@@ -59,14 +59,15 @@ class TrainingSession:
         saved = newest_checkpoint(context.checkpoints, echo=context.echo)
         first = saved is None and context.start_stage() is None
         self.decoder: Decoder = context.new_decoder(values=first)
-        self.optimizer = optimizer.build(self.decoder.named_parameters())
-        self.initial_rates = [group["lr"] for group in self.optimizer.param_groups]
+        self.optimizer_settings = optimizer
+        self.renew_optimizer()
         self.lr_schedule = lr_schedule
         self.total_updates = total_updates
         self.clip_norm = clip_norm
         self.keep = keep
         self.clocks = Clocks()
         self.saved_state: Mapping[str, Any] = {}
+        self.saved_payloads: Mapping[str, Mapping[str, torch.Tensor]] = {}
         if saved is None:
             context.load_start_weights(self.decoder)
         else:
@@ -79,8 +80,14 @@ class TrainingSession:
             restore_optimizer(self.optimizer, saved.payloads["optimizer"], saved.state["optimizer"])
             self.clocks = Clocks(**saved.state["clocks"])
             self.saved_state = saved.state["stage"]
+            self.saved_payloads = saved.payloads
         context.forget_after(self.clocks.step)
         self._started = time.perf_counter() - self.clocks.time_s
+
+    def renew_optimizer(self) -> None:
+        """An optimizer that remembers nothing."""
+        self.optimizer = self.optimizer_settings.build(self.decoder.named_parameters())
+        self.initial_rates = [group["lr"] for group in self.optimizer.param_groups]
 
     def time_s(self) -> float:
         """Seconds spent in this stage, over all its processes."""
@@ -110,7 +117,11 @@ class TrainingSession:
         self.clocks.updates += 1
         return {"optim/lr": rate, "optim/gradient_norm": norm}
 
-    def save(self, stage_state: Mapping[str, Any]) -> None:
+    def save(
+        self,
+        stage_state: Mapping[str, Any],
+        payloads: Mapping[str, Mapping[str, torch.Tensor]] | None = None,
+    ) -> None:
         """Writes a checkpoint of the finished step; older ones go only after it is verified."""
         self.clocks.time_s = self.time_s()
         self.context.run.sync_logs(self.context.name)
@@ -118,7 +129,7 @@ class TrainingSession:
         write_checkpoint(
             self.context.checkpoints,
             self.clocks.step,
-            {"model": module_payload(self.decoder), "optimizer": tensors},
+            {"model": module_payload(self.decoder), "optimizer": tensors, **(payloads or {})},
             {
                 "optimizer": numbers,
                 "clocks": attrs.asdict(self.clocks),

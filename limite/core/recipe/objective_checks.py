@@ -1,0 +1,61 @@
+"""Whether a stage gives an objective what it reads, and nothing that contradicts it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+from limite.core.config_faults import Fault
+from limite.core.kinds import Objective
+from limite.core.recipe.stages import RL
+from limite.core.registry import Registry
+
+REFERENCE = "reference_logp"
+
+
+def column_faults(stage: RL, registry: Registry) -> Iterator[Fault]:
+    """The stage must supply every column that the objective reads."""
+    objective = cast(Objective, stage.objective)
+    needs = getattr(objective, "needs", None) or frozenset()
+    lacking = frozenset(needs) - stage.supplies
+    title = registry.name_of(type(objective))
+    if REFERENCE in lacking:
+        message = (
+            f"must name the weights that {title!r} is pulled towards (its 'beta' is above 0): an "
+            "earlier stage, or 'start' for those this stage begins with"
+        )
+        yield Fault(("reference",), message)
+    lacking -= {REFERENCE}
+    if lacking:
+        have = ", ".join(sorted(stage.supplies))
+        some = ", ".join(sorted(lacking))
+        yield Fault(
+            ("objective",), f"{title!r} reads {some}, which an rl stage lacks; it has {have}"
+        )
+
+
+def reference_faults(stage: RL, registry: Registry) -> Iterator[Fault]:
+    """A reference must have a use, and a reset a reference."""
+    needs = getattr(stage.objective, "needs", None)
+    if stage.reference is not None and needs is not None and REFERENCE not in needs:
+        title = registry.name_of(type(stage.objective))
+        message = (
+            f"has no use: {title!r} reads no reference; set its 'beta' above 0, or leave it out"
+        )
+        yield Fault(("reference",), message)
+    if stage.reference is None and stage.reference_reset_every is not None:
+        yield Fault(("reference_reset_every",), "needs a 'reference' to replace")
+
+
+def correction_faults(stage: RL, registry: Registry) -> Iterator[Fault]:
+    """An objective of whole responses takes weights of whole responses."""
+    correction = stage.correction
+    if correction is None or not getattr(stage.objective, "per_row", False):
+        return
+    if correction.level == "token":
+        title = registry.name_of(type(stage.objective))
+        message = (
+            f"must be 'sequence' or 'sequence-mean' with {title!r}, which gives all tokens of a "
+            "response one weight"
+        )
+        yield Fault(("correction", "level"), message)

@@ -1,0 +1,143 @@
+"""What an RL stage adds to an objective: a reference, lists of tokens, corrections."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from limite.core.checkpoint.read import read_checkpoint
+from limite.core.errors import SettingsError
+from limite.core.jsonl import read_jsonl
+from limite.core.recipe.context import RunStopped
+from limite.core.recipe.engine import go_on, start
+from limite.core.recipe.runners import rl
+
+KL = ["stages.rl.objective=grpo", "stages.rl.objective.beta=0.5"]
+
+
+def quiet(_line):
+    """Says nothing."""
+
+
+def lines_of(result):
+    log = result.path / "stages/03-rl/metrics.jsonl"
+    return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+@pytest.fixture
+def run(finished, tmp_path):
+    def again(*sets):
+        overrides = [*sets, "stages.rl.checkpoint_every=1", "stages.rl.keep=9"]
+        return start(finished.path, out=tmp_path, only=["rl"], overrides=overrides, echo=quiet)
+
+    return again
+
+
+def weights(result, step):
+    found = read_checkpoint(result.path / f"stages/03-rl/checkpoints/step-{step:06d}")
+    return found.payloads["model"]
+
+
+def test_a_penalty_measures_the_distance_to_the_stage_it_names(run):
+    sets = [*KL, "stages.rl.off_policy_updates=0"]
+    result = run(*sets, "stages.rl.reference=sft")
+    first, *others = lines_of(result)
+    # In the first update the policy is its reference, but for rounding.
+    assert first["kl/k3"] < 1e-10
+    assert abs(first["kl/reference_nats"]) < 1e-6
+    assert all(line["kl/k3"] > 1e-10 for line in others)
+    by_word = run(*sets, "stages.rl.reference=start")
+    for name, value in weights(result, 4).items():
+        assert value.equal(weights(by_word, 4)[name])
+    without = run("stages.rl.objective=grpo", "stages.rl.off_policy_updates=0")
+    assert "kl/k3" not in lines_of(without)[0]
+
+
+def test_a_reset_makes_the_policy_its_reference_and_survives_a_stop(
+    run, digest, monkeypatch, tmp_path
+):
+    sets = [*KL, "stages.rl.reference=sft", "stages.rl.reference_reset_every=2"]
+    whole = run(*sets)
+    assert [line["reference/resets"] for line in lines_of(whole)] == [0, 0, 1, 1]
+    saved = whole.path / "stages/03-rl/checkpoints"
+    assert "reference" not in read_checkpoint(saved / "step-000002").payloads
+    for name, value in read_checkpoint(saved / "step-000003").payloads["reference"].items():
+        assert value.equal(weights(whole, 2)[name])
+
+    one_batch = rl.one_batch
+
+    def stop_at_the_last(context, stage, rollouts, learner):
+        if learner.session.clocks.step == 3:
+            raise KeyboardInterrupt
+        return one_batch(context, stage, rollouts, learner)
+
+    monkeypatch.setattr(rl, "one_batch", stop_at_the_last)
+    with pytest.raises(RunStopped):
+        run(*sets)
+    monkeypatch.undo()
+    (stopped,) = (path for path in tmp_path.iterdir() if path != whole.path)
+    go_on(stopped, echo=quiet)
+    assert digest(stopped) == digest(whole.path)
+
+
+def test_lists_are_recorded_and_read_again(run):
+    result = run(
+        "stages.rl.objective.divergence=topk-tv",
+        "stages.rl.objective.topk=3",
+        "stages.rl.objective.delta=0.05",
+    )
+    for record in read_jsonl(result.path / "stages/03-rl/rollouts/000001.jsonl.zst"):
+        ids, nats = record["topk_ids"], record["topk_logprobs"]
+        assert len(ids) == len(nats) == len(record["completion_ids"])
+        for token, nat, some, theirs in zip(
+            record["completion_ids"], record["logprobs"], ids, nats, strict=True
+        ):
+            assert len(set(some)) == 3
+            assert theirs[some.index(token)] == nat
+            assert theirs[:2] == sorted(theirs[:2], reverse=True)
+    assert all(0 <= line["ratio/masked_fraction"] <= 1 for line in lines_of(result))
+    plain = run("stages.rl.objective.delta=0.05")
+    assert "topk_ids" not in next(
+        iter(read_jsonl(plain.path / "stages/03-rl/rollouts/000001.jsonl.zst"))
+    )
+
+
+def test_a_correction_of_nothing_changes_nothing_and_an_empty_one_everything(run):
+    plain = run()
+    whole = run("stages.rl.correction.mode=mask", "stages.rl.correction.lower=0.9")
+    moved = weights(plain, 4)
+    for name, value in weights(whole, 4).items():
+        # Sampler and learner agree to 1e-4 nats, and so do weights.
+        assert value.allclose(moved[name], atol=2e-4), name
+    (line, *_) = lines_of(whole)
+    assert line["correction/raw_mean"] == pytest.approx(1.0, abs=1e-3)
+    none = run(
+        "stages.rl.correction.mode=mask",
+        "stages.rl.correction.lower=1.5",
+        "stages.rl.correction.normalise=true",
+    )
+    assert lines_of(none)[-1]["optim/updates"] == 0
+    begun = read_checkpoint(none.path / "stages/01-sft/checkpoints/step-000060").payloads["model"]
+    assert all(value.equal(begun[name]) for name, value in weights(none, 4).items())
+
+
+@pytest.mark.parametrize(
+    ("sets", "message"),
+    [
+        (KL, "stages.rl.reference: must name the weights that 'grpo' is pulled towards"),
+        (["stages.rl.reference=sft"], "stages.rl.reference: has no use: 'dppo' reads no reference"),
+        ([*KL, "stages.rl.reference=sfr"], "unknown stage 'sfr'; did you mean 'sft'"),
+        ([*KL, "stages.rl.reference=before"], "the stage 'before' does not train"),
+        (["stages.rl.reference_reset_every=3"], "needs a 'reference' to replace"),
+        (
+            ["stages.rl.objective=gspo", "stages.rl.correction.level=token"],
+            "stages.rl.correction.level: must be 'sequence' or 'sequence-mean' with 'gspo'",
+        ),
+    ],
+)
+def test_contradictions_are_told_before_anything_runs(tiny, tmp_path, sets, message):
+    with pytest.raises(SettingsError) as caught:
+        start(tiny, out=tmp_path, overrides=sets, echo=quiet)
+    assert message in str(caught.value)
+    assert not list(tmp_path.iterdir())
