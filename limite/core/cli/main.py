@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "resume": ("limite.core.cli.resume:resume", "Go on with a run that was stopped."),
     "report": ("limite.core.cli.report:report", "Write the page that tells how a run went."),
     "import": ("limite.core.cli.import_:import_", "Turn a GGUF file into a model directory."),
+    "inspect": ("limite.core.cli.inspect:inspect", "Show what a model is and what it takes."),
     "export": ("limite.core.cli.export:export", "Write a run's weights as a model directory."),
     "graft": ("limite.core.cli.graft:graft", "Put other attention into layers of a model."),
     "plugins": ("limite.core.cli.plugins:plugins", "List components, or show one of them."),

@@ -70,6 +70,7 @@ class TokenFiles:
 
     ``added`` is its added tokens with their ids, ``declared`` what the settings say of such;
     ``named`` is the special tokens by name (``eos_token``, ...), ``extra`` those without one.
+    ``ids`` is every token with an id.
     """
 
     directory: Path
@@ -80,6 +81,7 @@ class TokenFiles:
     extra: tuple[str, ...]
     declared: tuple[Token, ...]
     templates: Mapping[str, str]
+    ids: Mapping[str, int] = attrs.field(factory=dict, repr=False)
 
     @property
     def declared_in(self) -> str:
@@ -143,6 +145,7 @@ class TokenFiles:
             extra=extra,
             declared=declared,
             templates=templates,
+            ids=ids | {each.content: each.id for each in declared if each.id is not None},
         )
 
 
