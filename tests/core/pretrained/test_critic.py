@@ -34,6 +34,7 @@ from limite.core.pretrained.directory import ModelDirectory
 from limite.core.pretrained.save import save_pretrained
 from limite.core.pretrained.settings import at
 from limite.plugins.attention.local import Local
+from limite.plugins.attention.simplicial import Simplicial
 from tests.core.pretrained.conftest import FailAt
 from tests.core.pretrained.words import write_words
 
@@ -56,7 +57,14 @@ FAMILIES = {
     "Qwen3": attrs.evolve(LLAMA, query_key_norm=True, tied_head=True),
 }
 LIMITE = attrs.evolve(preset("limite-tiny"), vocabulary=61, context=64)
-EVERY = pytest.mark.parametrize("spec", [*FAMILIES.values(), LIMITE], ids=[*FAMILIES, "Limite"])
+OURS: dict[str, Any] = {
+    "Limite": LIMITE,
+    "LimiteVariant": attrs.evolve(LIMITE, attention=Simplicial(window1=6, window2=3, every=2)),
+    "LlamaVariant": attrs.evolve(LLAMA, attention=Simplicial(window1=6, window2=3, every=2)),
+}
+EVERY = pytest.mark.parametrize(
+    "spec", [*FAMILIES.values(), *OURS.values()], ids=[*FAMILIES, *OURS]
+)
 OTHERS = pytest.mark.parametrize(("name", "spec"), FAMILIES.items(), ids=FAMILIES)
 LENGTHS = [19, 1, 11]
 
@@ -126,8 +134,16 @@ def test_the_files_are_the_actors_with_another_head(spec: DecoderSpec, tmp_path:
     config = json.loads((tmp_path / "critic" / "config.json").read_text())
     assert config == critic_config(json.loads((tmp_path / "actor" / "config.json").read_text()))
     assert config["num_labels"] == 1
-    name = {"limite": "LimiteForTokenClassification"}.get(config["model_type"])
-    assert config["architectures"][0] == name or config["model_type"] != "limite"
+    assert config["architectures"] == [
+        {
+            "limite": "LimiteForTokenClassification",
+            "limite-variant": "LimiteVariantForTokenClassification",
+            "llama": "LlamaForTokenClassification",
+            "mistral": "MistralForTokenClassification",
+            "qwen2": "Qwen2ForTokenClassification",
+            "qwen3": "Qwen3ForTokenClassification",
+        }[config["model_type"]]
+    ]
 
 
 @OTHERS
@@ -191,6 +207,12 @@ def test_a_new_head_on_the_trunk_of_a_directory(spec: DecoderSpec, tmp_path: Pat
         assert torch.equal(parameter, mine[name])
     drawn = start_critic(tmp_path / "actor", seed=3)
     assert torch.equal(values(drawn), values(critic_from(actor, seed=3)))
+
+
+def test_others_do_not_take_a_variant_for_its_family(tmp_path: Path) -> None:
+    save_critic(make(OURS["LlamaVariant"]), tmp_path / "critic")
+    with pytest.raises(ValueError, match="limite-variant"):
+        transformers.AutoModelForTokenClassification.from_pretrained(tmp_path / "critic")
 
 
 def test_what_a_tied_head_is_tied_to_is_seen_to(tmp_path: Path) -> None:
