@@ -41,6 +41,37 @@ def pad_rows(rows: Sequence[Sequence[float]], width: int, dtype: torch.dtype) ->
     return torch.tensor(flat, dtype=dtype).reshape(len(rows), width)
 
 
+@attrs.frozen(kw_only=True, eq=False)
+class Packed:
+    """Rows without padding, and where what precedes each completion token lies among them."""
+
+    tokens: Tensor  # [N]
+    layout: Layout
+    mask: Tensor  # [B, T] bool: which places have a completion token
+    predictors: Tensor  # [M] packed positions of the tokens before the completion's, row by row
+
+
+def pack(rows: Sequence[Row], device: torch.device, *, whole: bool = False) -> Packed:
+    """``rows`` packed without their last tokens, which predict nothing; with them if ``whole``."""
+    left = 0 if whole else 1
+    completions = [len(row.completion) for row in rows]
+    lengths = [len(row.prompt) + len(row.completion) - left for row in rows]
+    kept = (
+        [*row.prompt, *row.completion][:length] for row, length in zip(rows, lengths, strict=True)
+    )
+    tokens = torch.tensor(list(chain.from_iterable(kept)), dtype=torch.int64, device=device)  # [N]
+    counts = torch.tensor(completions, device=device)  # [B]
+    lasts = torch.tensor(lengths, device=device).cumsum(0) - 1 + left  # [B] of the whole rows
+    columns = torch.arange(max(completions, default=0), device=device)
+    mask = columns < counts[:, None]  # [B, T]
+    return Packed(
+        tokens=tokens,
+        layout=Layout.from_lengths(lengths, device=device),
+        mask=mask,
+        predictors=((lasts - counts)[:, None] + columns)[mask],
+    )
+
+
 def replay(
     decoder: Decoder, rows: Sequence[Row], *, temperature: float = 1.0, entropy: bool = False
 ) -> Replay:
@@ -50,32 +81,20 @@ def replay(
     list more ids, those get their log-probabilities too.
     """
     device = next(decoder.parameters()).device
-    completions = [len(row.completion) for row in rows]
-    width = max(completions, default=0)
-    # The last completion token predicts nothing that is trained, so it is not fed.
-    lengths = [len(row.prompt) + len(row.completion) - 1 for row in rows]
-    tokens = torch.tensor(
-        list(chain.from_iterable([*row.prompt, *row.completion[:-1]] for row in rows)),
-        dtype=torch.int64,
-        device=device,
-    )  # [N]
+    packed = pack(rows, device)
     targets = torch.tensor(
         list(chain.from_iterable(row.completion for row in rows)), dtype=torch.int64, device=device
     )  # [M]
-    counts = torch.tensor(completions, device=device)  # [B]
-    ends = torch.tensor(lengths, device=device).cumsum(0)  # [B]
-    columns = torch.arange(width, device=device)
-    mask = columns < counts[:, None]  # [B, T]
-    predictors = ((ends - counts)[:, None] + columns)[mask]  # [M] positions in the packed row
     if any(row.listed for row in rows):
         lists = torch.tensor(
             list(chain.from_iterable(row.listed for row in rows)), dtype=torch.int64, device=device
         )  # [M, K]
         targets = torch.cat([targets[:, None], lists], dim=1)  # [M, 1 + K]
-    hidden = decoder(tokens, Layout.from_lengths(lengths, device=device))  # [N, width]
+    hidden = decoder(packed.tokens, packed.layout)  # [N, width]
     picked, bits = decoder.log_probabilities(
-        hidden[predictors], targets, temperature=temperature, entropy=entropy
+        hidden[packed.predictors], targets, temperature=temperature, entropy=entropy
     )
+    mask = packed.mask
     listed = None
     if picked.ndim == 2:
         picked, others = picked[:, 0], picked[:, 1:].detach()
