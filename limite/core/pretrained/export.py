@@ -46,7 +46,11 @@ CODE = "auto_map"
 """What names Python files of a model. They are not taken along, so neither is this."""
 
 NO_TOKENIZER = f"there is no {TOKENIZER}: the directory cannot read or write text"
-OWN_CODE = "transformers reads this architecture only with its publisher's code; limite needs none"
+FAMILY_NOTES: Mapping[str, str] = {
+    "limite": "transformers reads this family only with its publisher's code; limite needs none",
+    "limite-variant": "only limite knows this attention, and other programs refuse the directory",
+}
+"""By ``model_type``: who else reads the directory."""
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -194,8 +198,9 @@ def _notes(source: Source) -> Iterator[str]:
     yield from source.notes
     if TOKENIZER not in source.files:
         yield NO_TOKENIZER
-    if source.config["model_type"] == "limite":
-        yield OWN_CODE
+    note = FAMILY_NOTES.get(source.config["model_type"])
+    if note is not None:
+        yield note
     if CODE in source.config:
         yield f"config.json named Python files ({CODE}), which are not taken along"
 

@@ -112,6 +112,38 @@ def test_reading_holds_the_tensors_once_and_writing_one_at_a_time(folder: Path) 
     assert 0.9 * total / 2 < narrower < total / 2 + one / 2
 
 
+def test_an_export_holds_one_tensor_at_a_time(folder: Path) -> None:
+    model = """
+        from limite.core.model.init import build_decoder
+        from limite.core.model.llama.spec import LlamaSpec
+        from limite.core.pretrained.export import directory_source, export_model
+        from limite.core.pretrained.save import save_pretrained
+
+        spec = LlamaSpec(
+            width=1024, layers=3, heads=8, kv_heads=2, head_width=128, mlp_width=2048,
+            vocabulary=16384, tied_head=False,
+        )
+    """
+    measured(folder, BEFORE, model, "save_pretrained(build_decoder(spec.filled()), here / 'model')")
+    (wrote,) = measured(
+        folder,
+        BEFORE,
+        model,
+        """
+        source = directory_source(here / "model")
+        before = peak_bytes()
+        export_model(source, here / "same")
+        export_model(source, here / "half", dtype="bf16", shard_bytes=50_000_000)
+        print(peak_bytes() - before)
+        """,
+    )
+    weights = (folder / "model" / "model.safetensors").stat().st_size
+    table = 16384 * 1024 * 4
+    assert weights > 3 * table
+    assert wrote < 1.5 * table
+    assert (folder / "same" / "model.safetensors").stat().st_size == weights
+
+
 @pytest.mark.slow
 def test_the_published_models_whole_geometry_is_written_in_shards_and_read(folder: Path) -> None:
     (wrote,) = measured(

@@ -68,6 +68,7 @@ SIZES = (
 MODELS = {
     "limite": f"[model]\n{SIZES}\nattention = {{ type = 'local-global', window = 5 }}",
     "llama": f"[model]\ntype = 'llama'\n{SIZES}\ntied_head = false",
+    "limite-variant": f"[model]\n{SIZES}\nattention = {{ type = 'simplicial', every = 2 }}",
 }
 PROBLEM = Problem(problem="3x+4=19, x=?", answer=Answer(type="integer", value="5"))
 
@@ -139,6 +140,13 @@ def test_limite_loads_the_very_same_model(run: Path, tmp_path: Path) -> None:
     assert done.files == {name: (tmp_path / "out" / name).stat().st_size for name in done.files}
     assert set(digest(tmp_path / "out")) == set(done.files)
     assert (done.dtype, done.family) == ("float32", run.name)
+    assert [note.split(",")[0] for note in done.notes] == {
+        "llama": [],
+        "limite": [
+            "transformers reads this family only with its publisher's code; limite needs none"
+        ],
+        "limite-variant": ["only limite knows this attention"],
+    }[run.name]
     recipe = load_recipe(run / "recipe.toml").recipe
     theirs, tokenizer = decoder_of(run, "03-second/checkpoints/step-000001"), recipe.tokenizer
     directory = ModelDirectory.open(tmp_path / "out")
@@ -175,7 +183,7 @@ def test_matrices_are_rounded_once_and_what_is_kept_exact_is(
     dtypes = {name: value.dtype for name, value in ours.items()}
     assert dtypes["embed_tokens.weight"] == dtypes["layers.1.mlp.up_proj.weight"] == half
     # What a family keeps beside its matrices: Limite's scalars and gates are few and exact.
-    assert (torch.float32 in dtypes.values()) == (run.name == "limite")
+    assert (torch.float32 in dtypes.values()) == (run.name != "llama")
     counted = {
         kind: sum(value.numel() for value in ours.values() if str(value.dtype) == f"torch.{kind}")
         for kind in done.dtypes
