@@ -2,7 +2,8 @@
 
 Estimates, for choosing between settings. Responses are counted at their full budget, so sampling
 is an upper bound. A trained token costs 6 floating-point operations a parameter (2 forward, 4
-backward), a sampled one 2; attention over the context comes on top and is left out.
+backward), a sampled one 2. What mixing tokens costs on top every attention says itself, for rows of
+the mean length; the backward pass counts twice.
 """
 
 from __future__ import annotations
@@ -102,10 +103,16 @@ def _stage_plan(
     objective: str | None = None
     reads: tuple[str, ...] | None = None
     operations = 0.0
+
+    def mixing(tokens: float) -> int:
+        """One way through the attention of all layers, for a row."""
+        return sum(mixer.arithmetic(round(tokens)) for mixer in decoder.mixers())
+
     if isinstance(stage, SFT):
         steps = updates = stage.steps
         trained = round(stage.steps * stage.batch * texts.mean_document)
         operations = 6.0 * parameters * trained
+        operations += 3.0 * stage.steps * stage.batch * mixing(texts.mean_document)
         memory += training_bytes(spec, parameters, stage.batch * texts.longest_document)
     elif isinstance(stage, RL):
         steps, updates = stage.steps, stage.steps * (stage.off_policy_updates + 1)
@@ -114,6 +121,7 @@ def _stage_plan(
         sampled = stage.steps * rows * budget
         trained = round(sampled + stage.steps * rows * texts.mean_prompt)
         operations = 2.0 * parameters * trained + 6.0 * parameters * trained
+        operations += 4.0 * stage.steps * rows * mixing(texts.mean_prompt + budget)
         cache = cache_bytes(decoder, rows, texts.longest_prompt + budget)
         longest = max(stage.microbatch_tokens, texts.longest_prompt + budget)
         memory += max(cache, training_bytes(spec, parameters, longest))
@@ -124,6 +132,7 @@ def _stage_plan(
         rows = stage.count * stage.samples
         sampled = rows * stage.max_tokens
         operations = 2.0 * parameters * (sampled + rows * texts.mean_prompt)
+        operations += rows * mixing(texts.mean_prompt + stage.max_tokens)
         memory += cache_bytes(decoder, rows, texts.longest_prompt + stage.max_tokens)
     return StagePlan(
         name=name,

@@ -70,6 +70,12 @@ def told(path: Path, *overrides: str) -> list[str]:
     return [f"{mistake.path}: {mistake.message}" for mistake in caught.value.mistakes]
 
 
+def mixing(rows: int, tokens: float) -> int:
+    """What looking at tokens costs in two layers of 2 heads of 8 channels, local of 16."""
+    pairs = sum(min(seen, 16) for seen in range(1, round(tokens) + 1))
+    return rows * 2 * (4 * 2 * 8 * pairs)  # products of queries and keys, of weights and values
+
+
 def test_a_sound_recipe_gets_a_plan(recipe: Path) -> None:
     loaded, plan = check_file(recipe, (), load_registry())
     assert plan == check_recipe(loaded, load_registry())
@@ -77,10 +83,15 @@ def test_a_sound_recipe_gets_a_plan(recipe: Path) -> None:
     assert [stage.type for stage in plan.stages] == ["sft", "eval", "rl", "eval"]
     assert (sft.steps, sft.updates, sft.sampled_tokens) == (10, 10, 0)
     assert 10 * 4 * 8 < sft.trained_tokens < 10 * 4 * 60
-    assert sft.operations == 6 * plan.parameters * sft.trained_tokens
+    assert sft.operations == 6 * plan.parameters * sft.trained_tokens + 3 * mixing(
+        10 * 4, sft.trained_tokens / 40
+    )
     assert before.sampled_tokens == 20 * 4 * 16
     assert rl.sampled_tokens == 3 * 4 * 8 * 16
     assert rl.trained_tokens > rl.sampled_tokens
+    assert rl.operations == 8 * plan.parameters * rl.trained_tokens + 4 * mixing(
+        3 * 4 * 8, rl.trained_tokens / 96
+    )
     assert rl.objective == "dppo"
     assert rl.reads == ("advantage", "behavior_logp")
     assert attrs.evolve(after, name="before") == before

@@ -177,3 +177,11 @@ def test_a_cache_refuses_memory_that_it_could_only_copy():
         KeyValueCache(keys, values.transpose(1, 2).contiguous().transpose(1, 2), by_channel=True)
     with pytest.raises(RuntimeError, match="view"):
         KeyValueCache(keys.transpose(0, 1).contiguous().transpose(0, 1), values, by_channel=True)
+
+
+@pytest.mark.parametrize(("component", "window"), [(Global(), 99), (Local(window=3), 3)])
+def test_arithmetic_counts_what_is_seen(component, window):
+    mixer = component.build(shape(heads=4, head_width=4))
+    for tokens in range(8):
+        seen = sum(min(place, window) for place in range(1, tokens + 1))
+        assert mixer.arithmetic(tokens) == 4 * 4 * 4 * seen
