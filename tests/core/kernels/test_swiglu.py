@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 import torch
 
@@ -51,15 +53,25 @@ def test_a_row_without_gradients_has_the_same_bits_among_any_others(width: int) 
             assert torch.equal(ops.swiglu(gate[:rows], up[:rows]), whole[:rows])
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("apart", [False, True])
-def test_a_row_has_the_same_bits_among_more_than_fit_near(dtype: torch.dtype, apart: bool) -> None:
+@pytest.fixture(params=[1, 3])
+def threads(request: pytest.FixtureRequest) -> Iterator[int]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("layout", ["dense", "halves", "columns"])
+def test_a_row_has_the_same_bits_among_more_than_fit_near(dtype: torch.dtype, layout: str) -> None:
     rows, width = 1300, 343
     both = torch.linspace(-9, 9, rows * 2 * width).view(rows, 2, width).flip(0).to(dtype)
     gate, up = both[:, 0], both[:, 1]  # halves of one projection
-    if not apart:
-        gate, up = gate.clone(), up.clone().view(10, 130, width)
-        gate = gate.view(up.shape)
+    if layout == "dense":
+        gate, up = (each.clone().view(10, 130, width) for each in (gate, up))
+    elif layout == "columns":
+        gate, up = (each.t().contiguous().t() for each in (gate, up))
     with torch.no_grad(), ops.use("cpu"):
         whole = ops.swiglu(gate, up)
         assert whole.shape == gate.shape

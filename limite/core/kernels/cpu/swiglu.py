@@ -11,6 +11,9 @@ from torch.autograd.function import once_differentiable
 
 from limite.core.kernels.reference.rms_norm import widened
 
+BLOCK = 32
+"""Elements that torch works through at a time, on any processor, or a multiple of those."""
+
 FEW = 1 << 18
 """Elements up to which a few calls on all of them are fastest."""
 
@@ -19,12 +22,26 @@ NEAR = 1 << 16
 
 
 def silu(values: Tensor) -> Tensor:
-    """``x / (1 + e^-x)``.
+    """``x / (1 + e^-x)``, with the same bits wherever among the values one lies.
 
-    Spelt out because the operator of that name, on a CPU, gives an element other last bits when it
-    lies in the remainder of a vector: a row would then depend on how many rows there are.
+    Not so torch's own operator, on a CPU: what remains after the last whole block is computed in
+    another way, and a row would depend, in its last bits, on how many rows there are. Here that
+    part is computed once more, as the end of a whole block.
     """
-    return torch.div(values, values.neg().exp_().add_(1.0))
+    if torch.get_num_threads() > 1:  # each has a part, with remains of its own
+        return torch.div(values, values.neg().exp_().add_(1.0))
+    values = values.contiguous()
+    result = F.silu(values)
+    count = values.numel()
+    if count % BLOCK == 0:
+        return result
+    if count < BLOCK:
+        block = F.pad(values.flatten(), (0, BLOCK - count))
+        return F.silu(block)[:count].view(values.shape)
+    first = count - BLOCK
+    block = values.as_strided((BLOCK,), (1,), values.storage_offset() + first)
+    result.as_strided((BLOCK,), (1,), first).copy_(F.silu(block))
+    return result
 
 
 def swiglu_forward(gate: Tensor, up: Tensor) -> tuple[Tensor, Tensor]:
@@ -61,23 +78,21 @@ def swiglu(gate: Tensor, up: Tensor) -> Tensor:
     if torch.is_grad_enabled():  # learning minds speed more than a row's last bit
         result: Tensor = _SwiGLU.apply(gate, up)  # type: ignore[no-untyped-call]
         return result
-    if gate.numel() <= FEW or torch.compiler.is_compiling():  # the compiler makes one pass of it
-        if gate.dtype.itemsize >= 4:
-            return silu(gate).mul_(up)
-        return silu(gate.float()).mul_(up).to(gate.dtype)
-    return _by_parts(gate, up)
+    if torch.compiler.is_compiling():  # the compiler makes one pass of it
+        return swiglu_forward(gate, up)[0]
+    if gate.numel() > FEW:
+        return _by_parts(gate, up)
+    if gate.dtype.itemsize >= 4:
+        return silu(gate).mul_(up)
+    return silu(gate.float()).mul_(up).to(gate.dtype)
 
 
 def _by_parts(gate: Tensor, up: Tensor) -> Tensor:
-    """The same, so many rows at a time that all steps find them near the processor."""
+    """The same, so many rows at a time that both steps find them near the processor."""
     result = torch.empty(gate.shape, dtype=gate.dtype, device=gate.device)
     width = gate.shape[-1]
     rows = max(1, NEAR * torch.get_num_threads() // width)
     parts = (each.reshape(-1, width).split(rows) for each in (gate, up, result))
     for some_gate, some_up, some in zip(*parts, strict=True):
-        if gate.dtype.itemsize >= 4:
-            torch.neg(some_gate, out=some).exp_().add_(1.0)
-            torch.div(some_gate, some, out=some).mul_(some_up)
-        else:
-            torch.mul(silu(some_gate.float()), some_up, out=some)
+        torch.mul(silu(widened(some_gate)), some_up, out=some)
     return result

@@ -54,4 +54,5 @@ FAULTS = [
         OP,
         "gradients_follow_their_formulas",
     ),
+    (CPU, ".copy_(F.silu(block))", ".copy_(block)", OP, "wide_open_and_shut_gates"),
 ]
