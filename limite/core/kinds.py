@@ -76,7 +76,11 @@ class Generator(Protocol):
 
 @runtime_checkable
 class Attention(Protocol):
-    """Builds the attention of one layer: an ``nn.Module`` of ``limite.core.model.attention``."""
+    """Builds the attention of one layer: an ``nn.Module`` of ``limite.core.model.attention``.
+
+    Which layers get what is the component's to say. That heads share keys and values (``kv_heads``
+    below ``heads``) is the model's, and every attention works so: "grouped" is none of its own.
+    """
 
     def build(self, shape: AttentionShape) -> nn.Module: ...
 
