@@ -125,7 +125,7 @@ def _token_rows(words: Words | None, rows: int | None) -> Iterator[tuple[str, st
     begin = "none" if words.begin is None else f"{words.begin}"
     yield "special ids", f"begin {begin}, padding {'none' if words.pad is None else words.pad}"
     ends = ", ".join(f"{text} ({i})" if text else str(i) for i, text in words.ends.items())
-    yield "responses end at", f"{ends or 'nothing'}, from {words.ends_from}"
+    yield "responses end at", f"{ends}, from {words.ends_from}" if ends else "nothing"
     yield "chat template", ", ".join(words.templates) or "none"
 
 

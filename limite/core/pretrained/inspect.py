@@ -105,8 +105,9 @@ def look_at(path: str | Path, *, context: int | None = None, batch: int = 1) -> 
     """What a model's directory holds. With mistakes, as much of it as can be known."""
     path = Path(path)
     told = Told()
-    config = told.try_to(lambda: read_config(path)) or {}
-    module = told.try_to(lambda: _module(path, config)) if config else None
+    read = told.try_to(lambda: read_config(path))
+    config = read or {}
+    module = None if read is None else told.try_to(lambda: _module(path, config))
     tensors = told.try_to(lambda: TensorDirectory.open(path))
     if module is not None and tensors is not None:
         told.mistakes += _mismatches(module, tensors)
@@ -123,7 +124,7 @@ def look_at(path: str | Path, *, context: int | None = None, batch: int = 1) -> 
         tensors=tensors,
         words=words,
         told=told,
-        files=_sizes(path),
+        files=sizes_of(path),
         context=context,
         batch=batch,
     )
@@ -269,7 +270,7 @@ def _by_kind(numbers: Mapping[str, int]) -> dict[str, int]:
     return dict(sorted(found.items(), key=lambda each: -each[1]))
 
 
-REST = "norms, scales, mixtures"
+REST = "other"
 KINDS = {
     ".embed_tokens.": "token table",
     ".lm_head.": "output head",
@@ -323,10 +324,8 @@ def _beside(path: Path, tensors: TensorDirectory) -> Iterator[str]:
             yield f"{file} is not one of the model's files of weights, and is not read"
 
 
-def _sizes(path: Path) -> dict[str, int]:
-    """The files of a folder and their sizes."""
-    return {
-        str(file.relative_to(path)): file.stat().st_size
-        for file in sorted(path.rglob("*"))
-        if file.is_file()
-    }
+def sizes_of(folder: Path) -> dict[str, int]:
+    """The files of a folder and their sizes; those of folders in it are left out."""
+    if not folder.is_dir():
+        return {}
+    return {file.name: file.stat().st_size for file in sorted(folder.iterdir()) if file.is_file()}

@@ -103,7 +103,7 @@ def words_in(path: Path, config: Mapping[str, Any], rows: int | None, told: Told
         begin=named.get("bos_token"),
         pad=next(iter(ends), None) if pad is None else pad,
         ends={i: texts.get(i) for i in ends},
-        ends_from=GENERATION_FILE if generation.eos_ids else CONFIG if ends else "nothing",
+        ends_from=GENERATION_FILE if generation.eos_ids else CONFIG if ends else "",
         templates=tuple(sorted(files.templates)),
         unopened=unopened,
     )

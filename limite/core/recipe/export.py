@@ -28,7 +28,7 @@ def run_source(found: Trained) -> Source:
 
     What came from a directory must still be what the run's receipt says.
     """
-    _refuse_changed_files(found)
+    refuse_other_files(found)
     model, tokenizer = settings_of(found.recipe), found.recipe.tokenizer
     spec = model_of(found.recipe)
     files = _tokenizer_files(tokenizer, spec)
@@ -89,7 +89,7 @@ def _unsaid(tokenizer: Tokenizer) -> list[str]:
     ]
 
 
-def _refuse_changed_files(found: Trained) -> None:
+def refuse_other_files(found: Trained) -> None:
     """Refuses another configuration or another tokenizer than the run began with."""
     began: dict[str, str] = {
         name: digest

@@ -39,8 +39,7 @@ TABLE = {
     "model": "model",
     "family": "llama (LlamaForCausalLM)",
     "shape": "2 layers, 16 channels, 2 heads of 8 (1 of keys and values), MLP 24",
-    "parameters": f"{PARAMETERS:,}: MLP 2,304, attention 1,536, token table 864, "
-    "norms, scales, mixtures 80",
+    "parameters": f"{PARAMETERS:,}: MLP 2,304, attention 1,536, token table 864, other 80",
     "in float32": f"{PARAMETERS:,} numbers, 20 tensors, 18.7 KiB",
     "attention": "global x 2",
     "context": "64 tokens",

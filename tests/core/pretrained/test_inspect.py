@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -284,6 +285,35 @@ def test_a_configuration_that_is_not_understood_leaves_the_rest(copy: Path) -> N
     assert look.tokenizer is not None
     assert look.parameters["MLP"] == 2 * 3 * 24 * 16  # from the headers
     assert look.stored["float32"].tensors == 21
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{}", "model_type: expected one of .* got None"),
+        ('{"model_type": 5, "architectures": 3, "dtype": ["x"], "eos_token_id": {}}', "got 5"),
+        ('{"model_type": "llama", "max_position_embeddings": "x"}', "architectures: expected one"),
+    ],
+)
+def test_a_strange_configuration_is_told(copy: Path, content: str, said: str) -> None:
+    (copy / "config.json").write_text(content)
+    (copy / ".git").mkdir()
+    (copy / ".git" / "HEAD").write_text("x")
+    (copy / "dangling").symlink_to("nowhere")
+    look = look_at(copy)
+    assert re.search(said, mistakes(look))
+    assert look.shape is None
+    assert set(look.files) == {file.name for file in copy.iterdir() if file.is_file()}
+
+
+def test_nothing_that_ends_a_response_is_told(copy: Path) -> None:
+    edited(copy, "generation_config.json", eos_token_id=None)
+    edited(copy, "tokenizer_config.json", eos_token=None)
+    edited(copy, "config.json", eos_token_id=None)
+    look = look_at(copy)
+    assert look.tokenizer is not None
+    assert (look.tokenizer.ends, look.tokenizer.ends_from) == ({}, "")
+    assert look.warnings[0].startswith("no end token: neither generation_config.json nor")
 
 
 def test_what_is_no_json_leaves_the_rest(copy: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,13 @@ from limite.core.model.init import build_decoder
 from limite.core.model.presets import preset
 from limite.core.pretrained.directory import ModelDirectory
 from limite.core.pretrained.export import Exported, directory_source, export_model
+from limite.core.pretrained.inspect import Look, look_at
 from limite.core.pretrained.save import save_pretrained
 from limite.core.pretrained.tokenizer import PretrainedTokenizer
 from limite.core.recipe.context import model_of
 from limite.core.recipe.engine import start
 from limite.core.recipe.export import run_source
+from limite.core.recipe.inspect import look_at_run
 from limite.core.recipe.load import load_recipe
 from limite.core.recipe.trained import Trained, trained
 from limite.core.types import Answer, Problem
@@ -375,6 +378,19 @@ def test_files_beside_come_from_the_directory_as_they_are(begun: Path, tmp_path:
     assert all(torch.equal(value, kept[name]) for name, value in ours.named_parameters())
     read = PretrainedTokenizer(path=str(tmp_path / "out"))
     assert read.eos_ids == (0, 2)
+    found = look_at_run(trained(begun / "run"))
+    assert found.mistakes == ()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "tokenizers", None)
+        unopened = look_at_run(trained(begun / "run"))
+    assert (unopened.shape, unopened.memory) == (found.shape, found.memory)
+    assert unopened.tokenizer is not None
+    assert "limite[hf]" in unopened.tokenizer.unopened
+    assert found.tokenizer == look_at(tmp_path / "out").tokenizer
+    assert found.parameters == look_at(tmp_path / "out").parameters
+    assert (
+        "config.json names end ids 7, which are not used; responses end at 0, 2" in found.warnings
+    )
     assert read.render_prompt(PROBLEM) == PretrainedTokenizer(
         path=str(begun / "start")
     ).render_prompt(PROBLEM)
@@ -399,10 +415,18 @@ def test_another_tokenizer_or_configuration_is_refused(moved: Path, tmp_path: Pa
         "began: tokenizer_config.json is gone, vocab.json is new, config.json is another, "
         "generation_config.json is another; put them back as they were"
     )
+    assert any("it cannot be exported: " in warning for warning in look(moved).warnings)
     shutil.rmtree(moved / "start")
     with pytest.raises(LimiteError, match=r"which is not there; .* put it back, weights are not"):
         exported(moved / "run", tmp_path / "out")
+    found = look(moved)
+    assert f"{moved / 'start'}: there is no such directory" in str(found.mistakes[0])
+    assert (found.shape, found.stored["float32"].tensors > 10) == (None, True)
     assert not (tmp_path / "out").exists()
+
+
+def look(moved: Path) -> Look:
+    return look_at_run(trained(moved / "run"))
 
 
 def test_what_no_file_says_is_told(moved: Path, tmp_path: Path) -> None:
