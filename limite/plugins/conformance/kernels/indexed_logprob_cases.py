@@ -202,14 +202,23 @@ def reach(case: Case, inputs: Mapping[str, Tensor]) -> float:
     return largest if case.cap is None else largest * case.cap[0] / case.cap[2] / 4
 
 
+def blur(dtype: torch.dtype, size: float) -> float:
+    """How far off a log-probability may be whose logits have this ``size``, by rounding alone.
+
+    A logit is rounded, by half of its last place or ``size / 2^24`` in float32, when its product
+    has been summed and when the temperature has scaled it; so is, once more, the log-sum-exp that
+    is taken from it, which is as large. Three of these are 1.8e-7 of ``size``.
+    """
+    return (2e-16 if dtype == torch.float64 else 2e-7) * size
+
+
 def require_near(name: str, found: Tensor, expected: Tensor, case: Case, size: float) -> None:
     """Fails where a log-probability, entropy or log-sum-exp is too far off."""
     assert found.shape == expected.shape, f"{name}: {list(found.shape)} {list(expected.shape)}"
     if not found.numel():
         return
-    double = found.dtype == torch.float64
     height = 0.0 if case.cap is None else case.cap[0] / case.temperature
-    grown = (2e-16 if double else 2e-7) * max(size, height)
+    grown = blur(found.dtype, max(size, height))
     allowed = LOGP.get(found.dtype, 2e-5) * (2.5 if name == "entropy" else 1.0) + grown
     x, y = found.double(), expected.double()
     assert torch.equal(x.isnan(), y.isnan()), f"{name}: NaN where only one has it"
@@ -220,15 +229,26 @@ def require_near(name: str, found: Tensor, expected: Tensor, case: Case, size: f
 def require_near_gradient(
     name: str, found: Tensor, expected: Tensor, case: Case, inputs: Mapping[str, Tensor]
 ) -> None:
-    """Fails where a gradient is too far off."""
+    """Fails where a gradient is too far off.
+
+    A log-probability that is off by e, the ``blur`` of logits of that size, makes its probability p
+    off by p e. What flows to a logit is ``p (a + b log p)``, and what flows into an indexed id
+    beside it: off by no more than ``e p (|a| + |b| (|log p| + 1))``, and the gradient of a hidden
+    state, its sum with the weight's rows, by e times those terms times the largest weight, for the
+    p sum up to 1. (Likewise the gradient of the weight, with hidden states.) Where terms add up to
+    something of their own size, that is a relative error of e.
+
+    They may cancel: ``log p + entropy`` where all logits are alike, ``p - 1`` of an indexed id,
+    and the whole sum of logits' gradients, which is 0, with what all rows of the weight share, as
+    an offset. What remains, 0 or nearly so, is off by what its terms were: an absolute error of e
+    times the largest weight. With logits of -200, e is 4e-5, the float32 next to -200 is 1.5e-5
+    away, and log-sum-exps off by half of that show in full.
+    """
     given = measure.GRADIENT[found.dtype]
-    double = found.dtype == torch.float64
-    grown = (2e-16 if double else 2e-7) * reach(case, inputs)
+    grown = blur(found.dtype, reach(case, inputs))
     other = inputs["weight" if name == "hidden" else "hidden"]
     slope = 1.0 if case.cap is None else case.cap[0] / case.cap[2]
     size = measure.size_of(other) * slope / case.temperature
-    # What flows into the entropy meets p (log p + H), and what flows into a log-probability the
-    # sum of all p less 1. Both may cancel: the error of log p stays.
     cancels = "entropy" in case.flows or ("logp" in case.flows and case.offset)
     absolute = given.absolute + (grown if cancels else 0.0)
     tolerance = Tolerance(given.relative + grown, absolute)
