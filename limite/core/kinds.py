@@ -32,6 +32,8 @@ class Objective(Protocol):
     advantage uses it, so that half a method is never run by accident. Without one the stage uses
     ``group`` with its defaults: reward minus the mean of the group. ``topk`` (optional) is how many
     tokens the lists hold that an objective reads (``topk_logp``, ``behavior_topk_logp``).
+    ``rows_together`` (a class variable, optional) is how many rows, one after the other, make one
+    item: 2 where responses are compared in pairs. They are never parted.
     """
 
     def __call__(self, batch: TokenBatch, /) -> Loss: ...

@@ -163,14 +163,18 @@ class Totals:
     response_tokens: int
 
 
+DIFFERENTIABLE = ("logp", "entropy", "topk_logp", "value")
+"""The columns that carry a gradient: of the model being trained, whatever it says of a token."""
+
+
 @attrs.frozen(kw_only=True, eq=False)
 class TokenBatch:
     """The tokens of one micro-batch as an objective sees them.
 
     Every column is ``[B, T]``, or ``[B, T, K]`` where it holds a list for each token: a row is a
     response, ``mask`` is True where the policy sampled the token. Whatever stood at inactive
-    positions has been replaced before it gets here. Log-probabilities are in nats; only ``logp``
-    (and ``entropy``) carry gradient.
+    positions has been replaced before it gets here. Log-probabilities are in nats; only columns of
+    ``DIFFERENTIABLE`` carry gradient.
     """
 
     mask: Tensor  # [B, T] bool
@@ -205,6 +209,11 @@ class TokenBatch:
     def reference_logp(self) -> Tensor:
         """``[B, T]`` nats, of a fixed reference policy."""
         return self.column("reference_logp")
+
+    @property
+    def value(self) -> Tensor:
+        """``[B, T]``, what a critic expects from the state before the token."""
+        return self.column("value")
 
     @property
     def entropy(self) -> Tensor:

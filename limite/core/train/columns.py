@@ -11,8 +11,9 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from limite.core.types import TokenBatch, Totals
+from limite.core.types import DIFFERENTIABLE, TokenBatch, Totals
 
+SHORT_LISTS = ("teacher_topk_logp",)  # where minus infinity says that a list ended before
 POSITIVE_NATS = 1e-5  # a log-probability may exceed 0 by this much, from rounding
 
 
@@ -31,22 +32,22 @@ def token_batch(mask: Tensor, columns: Mapping[str, Tensor], totals: Totals) -> 
     """The batch an objective sees, from ``mask`` ``[B, T]`` and named columns ``[B, T]``.
 
     A column may be ``[B]``: one value for all tokens of a row; or ``[B, T, K]``: a list per token.
-    Columns whose name ends in ``logp``
-    are log-probabilities in nats: NaN or infinity at an active position raises
-    FloatingPointError, a value above 1e-5 ValueError; any other column that is not finite there
+    Columns whose name ends in ``logp`` are log-probabilities in nats: NaN or infinity at an active
+    position raises FloatingPointError, a value above 1e-5 ValueError (minus infinity marks what is
+    missing from a teacher's list); any other column that is not finite there
     raises ValueError. Inactive positions become 0 before any arithmetic, so that their gradient is
-    exactly 0. Columns are cast to one dtype: float64 when ``logp`` is, else float32. Only ``logp``
-    and ``entropy`` keep their gradient.
+    exactly 0. Columns are cast to one dtype: float64 when one with a gradient is, else float32.
+    Only those of ``DIFFERENTIABLE`` keep their gradient.
     """
     active = as_active(mask)
     wide = {name: _widen(name, column, active) for name, column in columns.items()}
     _check_active(active, wide)
-    leader = wide.get("logp")
-    dtype = torch.float64 if leader is not None and leader.dtype == torch.float64 else torch.float32
+    leaders = {wide[name].dtype for name in DIFFERENTIABLE if name in wide}
+    dtype = torch.float64 if torch.float64 in leaders else torch.float32
     inactive = ~active
     ready = {}
     for name, column in wide.items():
-        kept = column if name in ("logp", "entropy") else column.detach()
+        kept = column if name in DIFFERENTIABLE else column.detach()
         if kept.is_floating_point():
             kept = kept.to(dtype)
         ready[name] = kept.masked_fill(inactive if kept.ndim == 2 else inactive[..., None], 0)
@@ -84,7 +85,10 @@ def _check_active(mask: Tensor, columns: Mapping[str, Tensor]) -> None:
             continue
         values = column.detach()
         active = mask if values.ndim == 2 else mask[..., None]
-        broken[name, "finite"] = active & ~values.isfinite()
+        sound = values.isfinite()
+        if name in SHORT_LISTS:
+            sound |= values == -torch.inf
+        broken[name, "finite"] = active & ~sound
         if name.endswith("logp"):
             broken[name, "at most 0"] = active & values.isfinite() & (values > POSITIVE_NATS)
     if not broken or not bool(torch.stack([bad.any() for bad in broken.values()]).any()):

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from limite.core.kinds import Objective
 from limite.core.train.columns import token_batch, totals_of
-from limite.core.types import Loss, Metric, TokenBatch, Totals
+from limite.core.types import DIFFERENTIABLE, Loss, Metric, TokenBatch, Totals
 from limite.plugins.conformance.strategies import (
     COLUMNS,
     Column,
@@ -28,7 +28,6 @@ from limite.plugins.conformance.strategies import (
 )
 
 LONGEST = 8  # tokens; the longest response of the stage the laws pretend to be
-DIFFERENTIABLE = ("logp", "entropy")
 LOGPS = ("logp", "behavior_logp", "reference_logp")
 # Sums in another order differ by rounding; a component may compute in float32.
 RELATIVE = 1e-5
@@ -65,6 +64,16 @@ def objective_laws(
     return {law.__name__: functools.partial(law, component, ways) for law in laws}
 
 
+def rows_of_an_item(component: Objective) -> int:
+    """How many rows make one item of the component."""
+    return int(getattr(component, "rows_together", 1))
+
+
+def rows_of(items: Sequence[int], size: int) -> list[int]:
+    """The rows of some items, whole."""
+    return [item * size + row for item in items for row in range(size)]
+
+
 @attrs.frozen(kw_only=True)
 class Outcome:
     """A loss, its gradients and its metrics."""
@@ -93,7 +102,9 @@ def evaluate(
     loss = component(batch)
     assert isinstance(loss, Loss), f"an objective returns a Loss, not {type(loss).__name__}"
     assert loss.value.ndim == 0, f"the loss must be one number, got shape {tuple(loss.value.shape)}"
-    assert loss.value.requires_grad, "the loss is not connected to logp: backward() would fail"
+    assert loss.value.requires_grad, (
+        "the loss is connected to nothing that is trained: backward() would fail"
+    )
     torch.autograd.backward(loss.value)
     return Outcome(
         loss=loss.value.detach(),
@@ -106,9 +117,9 @@ def evaluate(
 
 
 def masked_tokens_have_no_effect(component: Objective, columns: Columns) -> None:
-    garbage = cells(4, 4, poison)
+    garbage = cells(4 * rows_of_an_item(component), 4, poison)
 
-    @drawn(given=tokens(columns), garbage=garbage)
+    @drawn(given=tokens(columns, rows_of_an_item(component)), garbage=garbage)
     def check(given: Tokens, garbage: Tensor) -> None:
         clean = evaluate(component, given.filled(torch.zeros_like(given.columns["logp"])))
         dirt = garbage[: given.mask.shape[0], : given.mask.shape[1]]
@@ -130,10 +141,13 @@ def masked_tokens_have_no_effect(component: Objective, columns: Columns) -> None
 def micro_batches_add_up(component: Objective, columns: Columns) -> None:
     labels = st.lists(st.integers(0, 2), min_size=4, max_size=4)
 
-    @drawn(given=tokens(columns), labels=labels)
+    @drawn(given=tokens(columns, rows_of_an_item(component)), labels=labels)
     def check(given: Tokens, labels: list[int]) -> None:
-        rows = range(given.mask.shape[0])
-        parts = [[row for row in rows if labels[row] == label] for label in range(3)]
+        many = rows_of_an_item(component)
+        items = range(given.mask.shape[0] // many)
+        parts = [
+            rows_of([item for item in items if labels[item] == label], many) for label in range(3)
+        ]
         parts = [part for part in parts if part]
         assume(len(parts) > 1)
         totals = totals_of(given.mask, response_tokens=LONGEST)
@@ -157,13 +171,14 @@ def micro_batches_add_up(component: Objective, columns: Columns) -> None:
 
 def row_order_and_padding_change_nothing(component: Objective, columns: Columns) -> None:
     @drawn(
-        given=tokens(columns),
+        given=tokens(columns, rows_of_an_item(component)),
         order=st.permutations(range(4)),
         left=st.integers(0, 2),
         right=st.integers(0, 2),
     )
     def check(given: Tokens, order: list[int], left: int, right: int) -> None:
-        rows = [row for row in order if row < given.mask.shape[0]]
+        many = rows_of_an_item(component)
+        rows = rows_of([item for item in order if item < given.mask.shape[0] // many], many)
         plain = evaluate(component, given)
         moved = evaluate(component, given.take(rows).pad(left, right, -0.5))
         close(moved.loss, plain.loss, "row order or padding changes the loss", size=size(plain))
@@ -181,7 +196,7 @@ def the_loss_is_finite_at_extreme_ratios(component: Objective, columns: Columns)
         for name, column in columns.items()
     }
 
-    @drawn(given=tokens(extremes))
+    @drawn(given=tokens(extremes, rows_of_an_item(component)))
     def check(given: Tokens) -> None:
         everything = attrs.evolve(given, mask=torch.ones_like(given.mask))
         try:
@@ -200,7 +215,7 @@ def the_loss_is_finite_at_extreme_ratios(component: Objective, columns: Columns)
 
 
 def nothing_active_costs_nothing(component: Objective, columns: Columns) -> None:
-    @drawn(given=tokens(columns))
+    @drawn(given=tokens(columns, rows_of_an_item(component)))
     def check(given: Tokens) -> None:
         nothing = attrs.evolve(given, mask=torch.zeros_like(given.mask))
         outcome = evaluate(component, nothing)
@@ -215,7 +230,7 @@ def nothing_active_costs_nothing(component: Objective, columns: Columns) -> None
 
 
 def no_advantage_costs_nothing(component: Objective, columns: Columns) -> None:
-    @drawn(given=tokens(columns))
+    @drawn(given=tokens(columns, rows_of_an_item(component)))
     def check(given: Tokens) -> None:
         flat = {**given.columns, "advantage": torch.zeros_like(given.columns["advantage"])}
         outcome = evaluate(component, attrs.evolve(given, columns=flat))
@@ -227,7 +242,7 @@ def no_advantage_costs_nothing(component: Objective, columns: Columns) -> None:
 
 
 def metrics_are_plain_numbers(component: Objective, columns: Columns) -> None:
-    @drawn(given=tokens(columns))
+    @drawn(given=tokens(columns, rows_of_an_item(component)))
     def check(given: Tokens) -> None:
         for name, metric in evaluate(component, given).metrics.items():
             assert isinstance(metric, Metric), f"{name} is a {type(metric).__name__}, not a Metric"
@@ -240,7 +255,7 @@ def metrics_are_plain_numbers(component: Objective, columns: Columns) -> None:
 
 
 def inputs_stay_as_they_were(component: Objective, columns: Columns) -> None:
-    @drawn(given=tokens(columns))
+    @drawn(given=tokens(columns, rows_of_an_item(component)))
     def check(given: Tokens) -> None:
         logp = given.columns["logp"].clone().requires_grad_()
         totals = totals_of(given.mask, response_tokens=LONGEST)
@@ -255,7 +270,7 @@ def inputs_stay_as_they_were(component: Objective, columns: Columns) -> None:
 
 
 def the_same_batch_gives_the_same_bits(component: Objective, columns: Columns) -> None:
-    @drawn(given=tokens(columns))
+    @drawn(given=tokens(columns, rows_of_an_item(component)))
     def check(given: Tokens) -> None:
         first, second = evaluate(component, given), evaluate(component, given)
         assert torch.equal(first.loss, second.loss), "the same batch gave two losses"
@@ -269,7 +284,7 @@ def the_same_batch_gives_the_same_bits(component: Objective, columns: Columns) -
 
 
 def the_loss_has_the_precision_of_its_inputs(component: Objective, columns: Columns) -> None:
-    @drawn(given=tokens(columns))
+    @drawn(given=tokens(columns, rows_of_an_item(component)))
     def check(given: Tokens) -> None:
         for dtype, wanted in (
             (torch.float64, torch.float64),
@@ -311,7 +326,7 @@ def it_reads_what_it_needs(component: Objective, columns: Columns) -> None:
     offered = {**COLUMNS, **columns}
     read: set[str] = set()
 
-    @drawn(given=tokens(offered))
+    @drawn(given=tokens(offered, rows_of_an_item(component)))
     def check(given: Tokens) -> None:
         totals = totals_of(given.mask, response_tokens=LONGEST)
         ready = token_batch(given.mask, given.columns, totals)

@@ -17,6 +17,7 @@ from limite.core.types import Answer, Group, Problem, Response
 # Log-probabilities of tokens next to impossible, unlikely, likely and certain.
 NATS = (-0.5, -0.6, -1.0, -0.05, 0.0, -1e-7, -1e-3, -2.5, -19.0, -21.0, -88.0, -200.0, -1000.0)
 ADVANTAGES = (1.0, -1.0, 0.0, 0.25, -1e-6, 7.0)
+VALUES = (0.0, 1.0, 0.5, -0.3, 1.2, 4.0)
 REWARDS = (0.0, 1.0, 0.5, -1.0, 0.3, 0.1 + 0.2, 1.0 + 1e-5, 1e6)
 POISON = (float("nan"), float("inf"), float("-inf"), 1e30, -1e30, 7.0, -3.0)
 
@@ -118,7 +119,12 @@ LISTED = 3  # tokens in a drawn list
 
 
 def _lists(rows: int, width: int) -> st.SearchStrategy[Tensor]:
-    return cells(rows, width * LISTED, nats).map(lambda flat: flat.reshape(rows, width, LISTED))
+    """Log-probabilities of some of the tokens of a distribution, and not quite of all."""
+
+    def listed(flat: Tensor) -> Tensor:
+        return flat.reshape(rows, width, LISTED + 1).log_softmax(-1)[..., :LISTED]
+
+    return cells(rows, width * (LISTED + 1), nats).map(listed)
 
 
 Column = Callable[[int, int], st.SearchStrategy[Tensor]]
@@ -129,6 +135,10 @@ COLUMNS: Mapping[str, Column] = {
     "entropy": lambda rows, width: cells(rows, width, st.sampled_from((0.0, 0.5, 3.0))),
     "topk_logp": _lists,
     "behavior_topk_logp": _lists,
+    "teacher_topk_logp": _lists,
+    "value": lambda rows, width: cells(rows, width, st.sampled_from(VALUES)),
+    "old_value": lambda rows, width: cells(rows, width, st.sampled_from(VALUES)),
+    "value_target": lambda rows, width: cells(rows, width, st.sampled_from((0.0, 1.0, 0.25))),
     "advantage": _per_row,
 }
 
@@ -146,9 +156,12 @@ def known_columns(names: Sequence[str], extra: Mapping[str, Column]) -> Mapping[
 
 
 @st.composite
-def tokens(draw: st.DrawFn, columns: Mapping[str, Column]) -> Tokens:
-    """Up to four rows of up to four tokens, active ones anywhere, some rows without any."""
-    rows, width = draw(st.integers(1, 4)), draw(st.integers(1, 4))
+def tokens(draw: st.DrawFn, columns: Mapping[str, Column], together: int = 1) -> Tokens:
+    """Up to four items of up to four tokens, active ones anywhere, some rows without any.
+
+    An item is ``together`` rows, one after the other.
+    """
+    rows, width = draw(st.integers(1, 4)) * together, draw(st.integers(1, 4))
     mask = draw(cells(rows, width, st.sampled_from((1.0, 0.0, 1.0)))).bool()
     return Tokens(
         mask=mask,
