@@ -104,6 +104,12 @@ def graft(
         for layer, block in enumerate(decoder.layers):
             made = mixer_of(component, AttentionShape.of(spec, layer), parent.dtype)
             block.self_attn.mixer = made  # type: ignore[union-attr]
+    for layer, (mine, theirs) in enumerate(zip(decoder.mixers(), parent.mixers(), strict=True)):
+        if layer not in layers and (type(mine), mine.words) != (type(theirs), theirs.words):
+            raise LimiteError(
+                f"the graft would change more than its layers: layer {layer} was {theirs.words!r} "
+                f"and becomes {mine.words!r}"
+            )
     places = [f"layers.{layer}.self_attn.mixer" for layer in sorted(layers)]
     new, dropped = _take_over(decoder, parent, places)
     for place in places:

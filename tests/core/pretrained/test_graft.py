@@ -330,14 +330,22 @@ def test_attention_of_others_is_grafted_the_same_way() -> None:
     assert grafted.difference == 0.0
     with pytest.raises(LimiteError, match="Foreign is not registered as an attention"):
         save_pretrained(grafted.decoder, Path("never"))
-    more = attrs.evolve(Foreign(), parent=None)
-    wide = attrs.make_class("Wide", [], bases=(Foreign,), frozen=True, kw_only=True)
 
-    def everywhere(self: Any, attention: Any, layers: Any, context: int) -> Any:
-        return attrs.evolve(more, parent=attention, layers=(0, 1, 2))
 
-    wide.graft = everywhere
-    with pytest.raises(
-        LimiteError, match=r"more than its layers: layers\.0\.self_attn\.mixer\.own"
-    ):
-        graft(parent, wide(), (2,))
+def test_layers_that_were_not_asked_for_must_stay() -> None:
+    class Everywhere(Foreign):
+        def graft(self, parent: Any, layers: Any, context: int) -> Any:
+            return Foreign(parent=parent, layers=(0, 1, 2))
+
+    class Wider(Foreign):
+        def graft(self, parent: Any, layers: Any, context: int) -> Any:
+            return Foreign(parent=Local(window=6), layers=(2,))
+
+    parent = parent_of("limite")
+    with pytest.raises(LimiteError, match="more than its layers: layer 0 was 'local 5'"):
+        graft(parent, Everywhere(), (2,))
+    with pytest.raises(LimiteError, match="layer 0 was 'local 5' and becomes 'local 6'"):
+        graft(parent, Wider(), (2,))
+    other = build_decoder(parent.spec, attention=Local(window=7))
+    with pytest.raises(LimiteError, match="layer 0 was 'local 7' and becomes 'local 5'"):
+        graft(other, Simplicial(), (2,))
