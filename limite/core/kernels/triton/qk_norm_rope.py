@@ -11,48 +11,19 @@ import triton.language as tl
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from limite.core.kernels.dispatch import Case
 from limite.core.kernels.rotation import Rotation
 from limite.core.kernels.tiles import Tile
 from limite.core.kernels.triton import runtime
+from limite.core.kernels.triton.turning import (
+    constants_of,
+    load_pairs,
+    load_turns,
+    store_pairs,
+    table_strides,
+    tables_of,
+)
+from limite.core.kernels.triton.turning import refuses as refuses
 from limite.core.kernels.triton.views import in_heads
-
-WIDEST = 1024
-"""Channels of the widest head."""
-
-
-def refuses(case: Case) -> str | None:
-    if case.width is not None and case.width > WIDEST:
-        return f"heads have at most {WIDEST} channels, these have {case.width}"
-    return None
-
-
-@triton.jit
-def load_pairs(at, there, PAIRS: tl.constexpr, BP: tl.constexpr, ADJACENT: tl.constexpr):
-    # Both channels of every pair [ROWS, BP], of heads that start at the pointers [ROWS, 1].
-    if ADJACENT:
-        channel = tl.arange(0, 2 * BP)[None, :]
-        both = tl.load(at + channel, mask=there & (channel < 2 * PAIRS), other=0.0)
-        a, b = tl.split(tl.reshape(both.to(tl.float32), (both.shape[0], BP, 2)))
-    else:
-        channel = tl.arange(0, BP)[None, :]
-        inside = there & (channel < PAIRS)
-        a = tl.load(at + channel, mask=inside, other=0.0).to(tl.float32)
-        b = tl.load(at + PAIRS + channel, mask=inside, other=0.0).to(tl.float32)
-    return a, b
-
-
-@triton.jit
-def store_pairs(at, a, b, there, PAIRS: tl.constexpr, BP: tl.constexpr, ADJACENT: tl.constexpr):
-    if ADJACENT:
-        channel = tl.arange(0, 2 * BP)[None, :]
-        both = tl.reshape(tl.join(a, b), (a.shape[0], 2 * BP))
-        tl.store(at + channel, both, mask=there & (channel < 2 * PAIRS))
-    else:
-        channel = tl.arange(0, BP)[None, :]
-        inside = there & (channel < PAIRS)
-        tl.store(at + channel, a, mask=inside)
-        tl.store(at + PAIRS + channel, b, mask=inside)
 
 
 @triton.jit
@@ -79,10 +50,7 @@ def _forward_kernel(
         square += tl.sum(rest * rest, 1)
     inverse = tl.rsqrt(tl.where(there, (square / D + EPS)[:, None], 1.0))
     if PAIRS > 0:
-        pair = tl.arange(0, BP)[None, :]
-        turning = there & (pair < PAIRS)
-        cos = tl.load(cos_ptr + token * stride_cos + pair, mask=turning, other=1.0)
-        sin = tl.load(sin_ptr + token * stride_sin + pair, mask=turning, other=0.0)
+        cos, sin = load_turns(cos_ptr, sin_ptr, token, stride_cos, stride_sin, there, PAIRS, BP)
         if not ADJACENT:
             sin = -sin
         a = a * inverse
@@ -111,10 +79,7 @@ def _backward_kernel(
     if PAIRS > 0:
         a, b = load_pairs(x_at, there, PAIRS, BP, ADJACENT)
         turned_a, turned_b = load_pairs(dy_at, there, PAIRS, BP, ADJACENT)
-        pair = tl.arange(0, BP)[None, :]
-        turning = there & (pair < PAIRS)
-        cos = tl.load(cos_ptr + token * stride_cos + pair, mask=turning, other=1.0)
-        sin = tl.load(sin_ptr + token * stride_sin + pair, mask=turning, other=0.0)
+        cos, sin = load_turns(cos_ptr, sin_ptr, token, stride_cos, stride_sin, there, PAIRS, BP)
         if not ADJACENT:
             sin = -sin
         da = turned_a * cos - turned_b * sin
@@ -138,49 +103,16 @@ def _backward_kernel(
         tl.store(dx_at + channel, inverse * (d_rest - rest * share), mask=inside)
 
 
-def tables_of(rotation: Rotation | None, pairs: int) -> tuple[Tensor | None, Tensor | None]:
-    """Cosines and sines ``[tokens, pairs]`` in float32."""
-    if rotation is None or not pairs:
-        return None, None
-    found: tuple[Tensor, Tensor] | None = rotation.memo.get("rows")
-    if found is None:
-        cos, sin = (
-            table.reshape(-1, pairs).to(torch.float32) for table in (rotation.cos, rotation.sin)
-        )
-        if cos.stride(1) != 1 or sin.stride(1) != 1:
-            cos, sin = cos.contiguous(), sin.contiguous()
-        found = rotation.memo["rows"] = cos, sin
-    return found
-
-
-def _constants(
-    heads: int, width: int, rotation: Rotation | None, eps: float, tile: Tile
-) -> dict[str, Any]:
-    pairs = 0 if rotation is None else rotation.pairs
-    rest = runtime.next_power_of_2(max(width - 2 * pairs, 1))
-    return {
-        "HEADS": heads,
-        "D": width,
-        "PAIRS": pairs,
-        "ADJACENT": rotation is None or rotation.style == "adjacent",
-        "EPS": eps,
-        "ROWS": max(1, tile["elements"] // runtime.next_power_of_2(width)),
-        "BP": runtime.next_power_of_2(max(pairs, 1)),
-        "BR": rest,
-    }
-
-
 def qk_norm_rope_forward(qk: Tensor, rotation: Rotation | None, eps: float, tile: Tile) -> Tensor:
     """The turned norms."""
     flat = in_heads(qk)
     tokens, heads, width = flat.shape
-    constants = _constants(heads, width, rotation, eps, tile)
+    constants = constants_of(heads, width, rotation, tile)
     cos, sin = tables_of(rotation, constants["PAIRS"])
     out = runtime.empty(qk.shape, runtime.storage_dtype(qk.dtype), qk.device)
     _forward_kernel[(runtime.cdiv(tokens * heads, constants["ROWS"]),)](
         flat, cos, sin, out, flat.stride(0), flat.stride(1),
-        0 if cos is None else cos.stride(0), 0 if sin is None else sin.stride(0), tokens * heads,
-        **constants, **runtime.options(tile),
+        *table_strides(cos, sin), tokens * heads, EPS=eps, **constants, **runtime.options(tile),
     )  # fmt: skip
     return runtime.rounded(out, qk.dtype)
 
@@ -191,14 +123,13 @@ def qk_norm_rope_backward(
     """The gradient of ``qk``: the upstream one turned back, then the norm's."""
     flat, upstream = in_heads(qk), in_heads(gradient)
     tokens, heads, width = flat.shape
-    constants = _constants(heads, width, rotation, eps, tile)
+    constants = constants_of(heads, width, rotation, tile)
     cos, sin = tables_of(rotation, constants["PAIRS"])
     out = runtime.empty(qk.shape, runtime.storage_dtype(qk.dtype), qk.device)
     _backward_kernel[(runtime.cdiv(tokens * heads, constants["ROWS"]),)](
         upstream, flat, cos, sin, out, upstream.stride(0), upstream.stride(1),
         flat.stride(0), flat.stride(1),
-        0 if cos is None else cos.stride(0), 0 if sin is None else sin.stride(0), tokens * heads,
-        **constants, **runtime.options(tile),
+        *table_strides(cos, sin), tokens * heads, EPS=eps, **constants, **runtime.options(tile),
     )  # fmt: skip
     return runtime.rounded(out, qk.dtype)
 

@@ -14,8 +14,15 @@ from torch.autograd.function import once_differentiable
 from limite.core.kernels.rotation import Rotation
 from limite.core.kernels.tiles import Tile
 from limite.core.kernels.triton import runtime
-from limite.core.kernels.triton.qk_norm_rope import load_pairs, store_pairs, tables_of
-from limite.core.kernels.triton.qk_norm_rope import refuses as refuses
+from limite.core.kernels.triton.turning import (
+    constants_of,
+    load_pairs,
+    load_turns,
+    store_pairs,
+    table_strides,
+    tables_of,
+)
+from limite.core.kernels.triton.turning import refuses as refuses
 from limite.core.kernels.triton.views import in_heads
 
 
@@ -34,10 +41,7 @@ def _kernel(
     y_at = y_ptr + row.to(tl.int64) * D
     if PAIRS > 0:
         a, b = load_pairs(x_at, there, PAIRS, BP, ADJACENT)
-        pair = tl.arange(0, BP)[None, :]
-        turning = there & (pair < PAIRS)
-        cos = tl.load(cos_ptr + token * stride_cos + pair, mask=turning, other=1.0)
-        sin = tl.load(sin_ptr + token * stride_sin + pair, mask=turning, other=0.0)
+        cos, sin = load_turns(cos_ptr, sin_ptr, token, stride_cos, stride_sin, there, PAIRS, BP)
         if ADJACENT == BACK:
             sin = -sin
         store_pairs(y_at, a * cos + b * sin, b * cos - a * sin, there, PAIRS, BP, ADJACENT)
@@ -52,16 +56,12 @@ def turned(x: Tensor, rotation: Rotation, tile: Tile, *, back: bool) -> Tensor:
     """``x`` turned, by the opposite angle for ``back``."""
     flat = in_heads(x)
     tokens, heads, width = flat.shape
-    pairs = rotation.pairs
-    cos, sin = tables_of(rotation, pairs)
+    constants = constants_of(heads, width, rotation, tile)
+    cos, sin = tables_of(rotation, rotation.pairs)
     out = runtime.empty(x.shape, runtime.storage_dtype(x.dtype), x.device)
-    rows = max(1, tile["elements"] // runtime.next_power_of_2(width))
-    _kernel[(runtime.cdiv(tokens * heads, rows),)](
+    _kernel[(runtime.cdiv(tokens * heads, constants["ROWS"]),)](
         flat, cos, sin, out, flat.stride(0), flat.stride(1),
-        0 if cos is None else cos.stride(0), 0 if sin is None else sin.stride(0), tokens * heads,
-        HEADS=heads, D=width, PAIRS=pairs, ADJACENT=rotation.style == "adjacent", BACK=back,
-        ROWS=rows, BP=runtime.next_power_of_2(max(pairs, 1)),
-        BR=runtime.next_power_of_2(max(width - 2 * pairs, 1)), **runtime.options(tile),
+        *table_strides(cos, sin), tokens * heads, BACK=back, **constants, **runtime.options(tile),
     )  # fmt: skip
     return runtime.rounded(out, x.dtype)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 CPU = "core/kernels/cpu/qk_norm_rope.py"
 TRITON = "core/kernels/triton/qk_norm_rope.py"
+TURNING = "core/kernels/triton/turning.py"
 OP, REFERENCE = "qk_norm_rope", "equals_the_reference"
 
 FAULTS = [
@@ -31,17 +32,7 @@ FAULTS = [
         REFERENCE,
     ),
     # The position of another token: heads counted as tokens.
-    (
-        TRITON,
-        "        cos = tl.load(cos_ptr + token * stride_cos + pair, mask=turning, other=1.0)\n"
-        "        sin = tl.load(sin_ptr + token * stride_sin + pair, mask=turning, other=0.0)\n"
-        "        if not ADJACENT:\n            sin = -sin\n        a = a * inverse",
-        "        cos = tl.load(cos_ptr + 0 * stride_cos + pair, mask=turning, other=1.0)\n"
-        "        sin = tl.load(sin_ptr + 0 * stride_sin + pair, mask=turning, other=0.0)\n"
-        "        if not ADJACENT:\n            sin = -sin\n        a = a * inverse",
-        OP,
-        REFERENCE,
-    ),
+    (TURNING, "sin_ptr + token * stride_sin", "sin_ptr + 0 * stride_sin", OP, REFERENCE),
     (
         TRITON,
         "            sin = -sin\n        a = a * inverse",
@@ -73,16 +64,16 @@ FAULTS = [
     ),
     (TRITON, "        along += tl.sum(rest * d_rest, 1)\n", "", OP, REFERENCE),
     (
-        TRITON,
+        TURNING,
         "        tl.store(at + PAIRS + channel, b, mask=inside)",
         "        tl.store(at + BP + channel, b, mask=inside)",
         OP,
         REFERENCE,
     ),
     (
-        TRITON,
-        '"BR": rest,',
-        '"BR": max(1, rest // 2),',
+        TURNING,
+        '"BR": runtime.next_power_of_2(max(width - 2 * pairs, 1))',
+        '"BR": runtime.next_power_of_2(max(width // 2 - pairs, 1))',
         OP,
         "turning_back_restores",
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 CPU = "core/kernels/cpu/rope.py"
 TRITON = "core/kernels/triton/rope.py"
+TURNING = "core/kernels/triton/turning.py"
 OP, REFERENCE = "rope", "equals_the_reference"
 
 FAULTS = [
@@ -18,7 +19,7 @@ FAULTS = [
         "turning_keeps_lengths",
     ),
     # The position of another token: heads counted as tokens.
-    (TRITON, "cos_ptr + token * stride_cos", "cos_ptr + 0 * stride_cos", OP, REFERENCE),
+    (TURNING, "cos_ptr + token * stride_cos", "cos_ptr + 0 * stride_cos", OP, REFERENCE),
     (TRITON, "tl.store(y_at + channel, rest, mask=inside)", "pass", OP, REFERENCE),
     (
         TRITON,
@@ -28,9 +29,9 @@ FAULTS = [
         "what_stands_still_is_left_alone",
     ),
     (
-        TRITON,
-        "BR=runtime.next_power_of_2(max(width - 2 * pairs, 1))",
-        "BR=runtime.next_power_of_2(max(width - 2 * pairs, 1)) // 2 or 1",
+        TURNING,
+        '"BR": runtime.next_power_of_2(max(width - 2 * pairs, 1))',
+        '"BR": runtime.next_power_of_2(max(width - 2 * pairs, 1)) // 2 or 1',
         OP,
         "turning_back_restores",
     ),
