@@ -1,0 +1,43 @@
+"""Evaluation on held-out problems, as settings."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import attrs
+from attrs.validators import and_, ge, gt, le, lt
+
+from limite.core.kinds import Verifier
+from limite.core.recipe.stages.base import Mix, Stage
+
+
+@attrs.frozen(kw_only=True)
+class Eval(Stage):
+    """Accuracy on held-out problems, with a paired interval against an earlier ``Eval`` stage."""
+
+    kind: ClassVar[str] = "eval"
+    runner: ClassVar[str] = "limite.evaluate.stage:run"
+    problems: Mix
+    count: int = attrs.field(
+        default=400, validator=and_(ge(2), le(10**8)), metadata={"unit": "problems"}
+    )
+    samples: int = attrs.field(
+        default=4, validator=and_(ge(1), le(10**6)), metadata={"help": "responses to a problem"}
+    )
+    max_tokens: int = attrs.field(
+        default=64,
+        validator=and_(ge(1), le(2**24)),
+        metadata={"help": "at most, of a response", "unit": "tokens"},
+    )
+    temperature: float = attrs.field(
+        default=1.0,
+        validator=and_(gt(0.0), le(1000.0)),
+        metadata={"help": "that responses are sampled at"},
+    )
+    verifier: Verifier | str = "exact"
+    against: str | None = attrs.field(
+        default=None, metadata={"help": "the earlier eval stage to be compared with"}
+    )
+    confidence: float = attrs.field(
+        default=0.95, validator=and_(gt(0.5), lt(1.0)), metadata={"help": "of the intervals"}
+    )

@@ -1,0 +1,146 @@
+"""Reinforcement learning, as settings."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import attrs
+from attrs.validators import and_, ge, gt, le, optional
+
+from limite.core.health.limits import HealthLimits
+from limite.core.kinds import (
+    Advantage,
+    Curriculum,
+    LRSchedule,
+    Objective,
+    Optimizer,
+    Reward,
+    RolloutSchedule,
+    Verifier,
+)
+from limite.core.recipe.stages.base import Mix, Stage
+from limite.core.train.correction import Correction
+from limite.core.validators import option
+
+LISTED_TOKENS = 20
+"""The likeliest tokens that are recorded for an objective that reads lists and says no ``topk``."""
+
+START = "start"
+"""The reference of an RL stage that is the weights it begins with."""
+
+PLAIN_ADVANTAGE = "group"
+"""The advantage of an RL stage that names none and whose objective brings none."""
+
+
+@attrs.frozen(kw_only=True)
+class RL(Stage):
+    """Reinforcement learning: sample whole groups, score them, update on the groups that differ."""
+
+    kind: ClassVar[str] = "rl"
+    runner: ClassVar[str] = "limite.core.recipe.runners.rl:run"
+    trains: ClassVar[bool] = True
+    problems: Mix
+    steps: int = attrs.field(
+        default=100, validator=and_(ge(1), le(10**9)), metadata={"unit": "rollout batches"}
+    )
+    groups: int = attrs.field(
+        default=64,
+        validator=and_(ge(1), le(10**6)),
+        metadata={"help": "problems of a rollout batch"},
+    )
+    rollouts: int = attrs.field(
+        default=8, validator=and_(ge(1), le(10**5)), metadata={"help": "responses to a problem"}
+    )
+    off_policy_updates: int = attrs.field(
+        default=0,
+        validator=and_(ge(0), le(10**6)),
+        metadata={
+            "help": "updates after the first of a batch: u deals its groups to u + 1 updates"
+        },
+    )
+    max_tokens: int = attrs.field(
+        default=64,
+        validator=and_(ge(1), le(2**24)),
+        metadata={"help": "at most, of a response", "unit": "tokens"},
+    )
+    budget: str = attrs.field(
+        default="fixed-response",
+        validator=option("fixed-response", "native-context"),
+        metadata={"help": "the same for every response, or what its prompt leaves of the context"},
+    )
+    temperature: float = attrs.field(
+        default=1.0,
+        validator=and_(gt(0.0), le(1000.0)),
+        metadata={"help": "that responses are sampled at"},
+    )
+    objective: Objective | str = "dppo"
+    reference: str | None = attrs.field(
+        default=None,
+        metadata={
+            "help": "the earlier stage whose weights a KL penalty pulls towards, or 'start': those "
+            "this stage begins with"
+        },
+    )
+    reference_reset_every: int | None = attrs.field(
+        default=None,
+        validator=optional(and_(ge(1), le(10**9))),
+        metadata={
+            "help": "the policy becomes the reference, and the optimizer starts anew",
+            "unit": "rollout batches",
+        },
+    )
+    correction: Correction | None = attrs.field(
+        default=None,
+        metadata={"help": "of tokens to which learner and sampler give other probabilities"},
+    )
+    advantage: Advantage | str | None = attrs.field(
+        default=None, metadata={"help": "without it the one that belongs to the objective"}
+    )
+    reward: Reward | str = "accuracy"
+    verifier: Verifier | str = "exact"
+    curriculum: Curriculum | str = "pass-rate"
+    rollout_schedule: RolloutSchedule | str = "complete-episodes"
+    optimizer: Optimizer | str = "adamw"
+    lr_schedule: LRSchedule | str = "warmup-stable-decay"
+    clip_norm: float = attrs.field(
+        default=1.0,
+        validator=and_(gt(0.0), le(1e30)),
+        metadata={"help": "most that a gradient's norm may be"},
+    )
+    microbatch_tokens: int = attrs.field(
+        default=8192,
+        validator=and_(ge(1), le(10**9)),
+        metadata={"help": "most at once through the learner, as memory allows", "unit": "tokens"},
+    )
+    health: HealthLimits = attrs.field(factory=HealthLimits)
+    stop_after_flat_batches: int = attrs.field(
+        default=8,
+        validator=and_(ge(1), le(10**9)),
+        metadata={
+            "help": "in a row without anything to learn: the run fails",
+            "unit": "rollout batches",
+        },
+    )
+    checkpoint_every: int = attrs.field(
+        default=10, validator=and_(ge(1), le(10**9)), metadata={"unit": "rollout batches"}
+    )
+    keep: int = attrs.field(
+        default=2,
+        validator=and_(ge(1), le(10**9)),
+        metadata={"help": "the newest", "unit": "checkpoints"},
+    )
+
+    @property
+    def supplies(self) -> frozenset[str]:
+        """The columns that an objective can read."""
+        columns = {"logp", "behavior_logp", "advantage", "entropy"}
+        columns |= {"topk_logp", "behavior_topk_logp"}
+        return frozenset(columns if self.reference is None else columns | {"reference_logp"})
+
+    @property
+    def listed_tokens(self) -> int | None:
+        """How many tokens' log-probabilities are recorded at every position; None: no list."""
+        needs = getattr(self.objective, "needs", None) or frozenset()
+        if "behavior_topk_logp" not in needs:
+            return None
+        return int(getattr(self.objective, "topk", LISTED_TOKENS))
