@@ -141,13 +141,19 @@ def parse_header(text: bytes, data_bytes: int, where: str) -> Header:
     return Header(entries=entries, metadata=metadata)
 
 
+def shortened(wrong: list[Mistake]) -> list[Mistake]:
+    """A list that a person can read: the first mistakes, and how many more there are."""
+    more = len(wrong) - _SHOWN_MISTAKES
+    if more <= 0:
+        return wrong
+    last = attrs.evolve(wrong[_SHOWN_MISTAKES], path="", message=f"and {more} more mistakes")
+    return [*wrong[:_SHOWN_MISTAKES], last]
+
+
 def refuse_all(wrong: list[Mistake]) -> None:
     """Raises what is wrong, if anything is; a long list is cut."""
-    if len(wrong) > _SHOWN_MISTAKES:
-        more = len(wrong) - _SHOWN_MISTAKES
-        wrong = [*wrong[:_SHOWN_MISTAKES], Mistake(f"and {more} more mistakes of this kind")]
     if wrong:
-        raise SettingsError(wrong)
+        raise SettingsError(shortened(wrong))
 
 
 def shown(name: str) -> str:

@@ -175,9 +175,11 @@ class ModelDirectory:
         """The directory with a configuration that was read."""
         try:
             spec = family_of(config).spec_from_config(config)
-        except SettingsError as error:
+        except LimiteError as error:
             place = str(path / CONFIG_FILE)
-            raise SettingsError(attrs.evolve(each, file=place) for each in error.mistakes) from None
+            raise SettingsError(
+                attrs.evolve(each, file=place) for each in mistakes_of(error)
+            ) from None
         return cls(path=path, config=config, spec=spec)
 
     def load(
@@ -196,12 +198,19 @@ class ModelDirectory:
         import torch
 
         from limite.core.model.init import unset_decoder
+        from limite.core.pretrained.load import matching, read_parameters
         from limite.core.pretrained.tensor_directory import TensorDirectory
 
         kind = getattr(torch, dtype or self.dtype)
+        if not values:
+            return unset_decoder(self.spec, dtype=kind, device=device, head=head).eval()
+        tensors = TensorDirectory.open(self.path)
+        # Sizes come from a file: no memory is taken for them before the tensors turn out to be so.
+        shapes = unset_decoder(self.spec, dtype=kind, device="meta", head=head)
+        known = Inventory.of(shapes)
+        sources = matching(shapes, tensors, known.names, tied=known.tied, derived=known.derived)
         decoder = unset_decoder(self.spec, dtype=kind, device=device, head=head)
-        if values:
-            load_checkpoint(decoder, TensorDirectory.open(self.path))
+        read_parameters(decoder, tensors, sources)
         return decoder.eval()
 
     def check(self, dtype: str | None = None) -> list[Mistake]:
@@ -212,6 +221,7 @@ class ModelDirectory:
         """
         import torch
 
+        from limite.core.checkpoint.tensor_header import shortened
         from limite.core.model.init import unset_decoder
         from limite.core.pretrained.load import mismatches
         from limite.core.pretrained.tensor_directory import TensorDirectory
@@ -227,9 +237,8 @@ class ModelDirectory:
             return wrong + mistakes_of(error)
         decoder = unset_decoder(self.spec, dtype=getattr(torch, kind), device="meta")
         found = Inventory.of(decoder)
-        return wrong + mismatches(
-            decoder, tensors, found.names, tied=found.tied, derived=found.derived
-        )
+        told = mismatches(decoder, tensors, found.names, tied=found.tied, derived=found.derived)
+        return wrong + shortened(told)
 
     def hashes(self) -> dict[str, str]:
         """SHA-256 of the configuration and of every file of weights."""

@@ -38,6 +38,17 @@ def load_parameters(
     the dtype its tensor has. On the meta device shapes and dtypes are settled and nothing is read.
     """
     sources = matching(decoder, tensors, names, tied=tied, derived=derived)
+    read_parameters(decoder, tensors, sources, dtypes=dtypes)
+
+
+def read_parameters(
+    decoder: nn.Module,
+    tensors: TensorDirectory,
+    sources: Mapping[str, str],
+    *,
+    dtypes: Dtypes = "round",
+) -> None:
+    """``load_parameters`` from the tensors that ``matching`` found for them."""
     for name, parameter in decoder.named_parameters():
         source = sources[name]
         dtype = tensors.entry(source).dtype

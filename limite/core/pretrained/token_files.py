@@ -88,6 +88,11 @@ class TokenFiles:
         """The file that ``declared`` comes from."""
         return CONFIG if "added_tokens_decoder" in self.config else ADDED
 
+    def template_file(self, name: str | None) -> Path:
+        """The file that a chat template comes from."""
+        own = MORE_TEMPLATES + f"/{name}.jinja" if name not in (None, "default") else TEMPLATE
+        return self.directory / (own if (self.directory / own).is_file() else CONFIG)
+
     @classmethod
     def read(cls, directory: str | Path) -> TokenFiles:
         """Reads and checks a directory's tokenizer; every mistake at once."""

@@ -264,7 +264,7 @@ class PretrainedTokenizer(Tokenizer):
         if not self.chat:
             return None
         templates = self.files.templates
-        with self._told_with_path():
+        with self._told_with_file():
             return choose_template(templates, self.template)
 
     def render_chat(
@@ -275,7 +275,7 @@ class PretrainedTokenizer(Tokenizer):
         if template is None:
             raise LimiteError(f"{self.path}: has no chat template")
         day = None if self.today is None else date.fromisoformat(self.today)
-        with self._told_with_path():
+        with self._told_with_file():
             return render_chat(
                 template,
                 messages,
@@ -286,11 +286,11 @@ class PretrainedTokenizer(Tokenizer):
             )
 
     @contextlib.contextmanager
-    def _told_with_path(self) -> Iterator[None]:
+    def _told_with_file(self) -> Iterator[None]:
         try:
             yield
         except LimiteError as error:
-            raise LimiteError(f"{self.path}: {error}") from error
+            raise LimiteError(f"{self.files.template_file(self.template)}: {error}") from error
 
     def render_prompt(self, problem: Problem) -> tuple[int, ...]:
         system = None if self.system is None else {"role": "system", "content": self.system}

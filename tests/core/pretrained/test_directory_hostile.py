@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import json
+import resource
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -96,7 +98,8 @@ def rewritten(content: bytes, data: st.DataObject) -> bytes:
                 if data.draw(st.booleans(), "remove"):
                     del inside[key]
                 else:
-                    inside[key] = data.draw(VALUES, "value")
+                    # A copy: it may be changed in its turn.
+                    inside[key] = copy.deepcopy(data.draw(VALUES, "value"))
                 break
             inside = inside[key]
         if isinstance(inside, dict) and data.draw(st.booleans(), "add"):
@@ -161,6 +164,24 @@ def test_as_it_was_it_loads() -> None:
         for file, what in sound().items():
             (Path(place) / file).write_bytes(what)
         assert look_at_weights(Path(place)) == look_at_words(Path(place)) == []
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("num_hidden_layers", 40),
+        ("vocab_size", 1 << 24),
+        ("intermediate_size", 10**6),
+        ("max_position_embeddings", 1 << 24),
+    ],
+)
+def test_sizes_that_no_file_of_weights_has_take_no_memory(field: str, value: int) -> None:
+    config = json.loads(sound()["config.json"])
+    assert field in config
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    check("config.json", json.dumps(config | {field: value, "hidden_size": 8}).encode())
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    assert after.ru_maxrss - usage.ru_maxrss < 300_000  # KiB; a table of that size takes more
 
 
 WAYS: list[tuple[str, Callable[[bytes, st.DataObject], bytes]]] = [

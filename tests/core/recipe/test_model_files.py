@@ -249,8 +249,16 @@ def test_everything_is_told_at_once(folder: Path) -> None:
         ("tokenizer.json", "{", "tokenizer.json: not JSON"),
         ("tokenizer.json", None, "holds no tokenizer.json"),
         ("tokenizer_config.json", "[]", "tokenizer_config.json: expected a JSON object"),
-        ("chat_template.jinja", "{% if %}", "start: the chat template cannot be read: line 1"),
-        ("chat_template.jinja", "{{ raise_exception('no') }}", "refuses these messages: no"),
+        (
+            "chat_template.jinja",
+            "{% if %}",
+            "chat_template.jinja: the chat template cannot be read: line 1",
+        ),
+        (
+            "chat_template.jinja",
+            "{{ raise_exception('no') }}",
+            "chat_template.jinja: the chat template refuses these messages: no",
+        ),
         ("generation_config.json", "{", "generation_config.json: not JSON"),
         ("generation_config.json", '{"eos_token_id": 380}', "no token has the id that ends a re"),
     ],
