@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from limite.plugins.loggers.jsonl import JSONL as JSONL
     from limite.plugins.objectives.cispo import CISPO as CISPO
     from limite.plugins.objectives.dapo import DAPO as DAPO
+    from limite.plugins.objectives.dpo import DPO as DPO
     from limite.plugins.objectives.dppo import DPPO as DPPO
     from limite.plugins.objectives.dr_grpo import DrGRPO as DrGRPO
     from limite.plugins.objectives.grpo import GRPO as GRPO
@@ -116,6 +117,7 @@ _MODULES = {
     "limite.plugins.loggers.jsonl": "JSONL",
     "limite.plugins.objectives.cispo": "CISPO",
     "limite.plugins.objectives.dapo": "DAPO",
+    "limite.plugins.objectives.dpo": "DPO",
     "limite.plugins.objectives.dppo": "DPPO",
     "limite.plugins.objectives.dr_grpo": "DrGRPO",
     "limite.plugins.objectives.grpo": "GRPO",

@@ -155,12 +155,14 @@ class Totals:
     """Counts over the whole optimizer step: every micro-batch, accumulation step and rank.
 
     ``response_tokens`` is the longest response the stage allows: the constant of Dr. GRPO.
+    ``pairs`` counts pairs of rows that both have an active token, where rows come in pairs.
     """
 
     tokens: int
     active_rows: int
     rows: int
     response_tokens: int
+    pairs: int = 0
 
 
 DIFFERENTIABLE = ("logp", "entropy", "topk_logp", "value")

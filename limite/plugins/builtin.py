@@ -14,6 +14,7 @@ def limite_register(registry: Registrar) -> None:
     objectives = f"{plugins}.objectives"
     registry.objective("cispo", f"{objectives}.cispo:CISPO")
     registry.objective("dapo", f"{objectives}.dapo:DAPO")
+    registry.objective("dpo", f"{objectives}.dpo:DPO")
     registry.objective("dppo", f"{objectives}.dppo:DPPO")
     registry.objective("dr-grpo", f"{objectives}.dr_grpo:DrGRPO")
     registry.objective("grpo", f"{objectives}.grpo:GRPO")

@@ -19,6 +19,10 @@ def column_faults(stage: RL, registry: Registry) -> Iterator[Fault]:
     needs = getattr(objective, "needs", None) or frozenset()
     lacking = frozenset(needs) - stage.supplies
     title = registry.name_of(type(objective))
+    if getattr(objective, "rows_together", 1) != 1:
+        message = f"{title!r} compares pairs of responses, which an rl stage does not make"
+        yield Fault(("objective",), message)
+        return
     if REFERENCE in lacking:
         message = (
             f"must name the weights that {title!r} is pulled towards (its 'beta' is above 0): an "

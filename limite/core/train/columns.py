@@ -17,14 +17,22 @@ SHORT_LISTS = ("teacher_topk_logp",)  # where minus infinity says that a list en
 POSITIVE_NATS = 1e-5  # a log-probability may exceed 0 by this much, from rounding
 
 
-def totals_of(mask: Tensor, *, response_tokens: int) -> Totals:
-    """The counts of a whole optimizer step from its mask ``[B, T]``."""
+def totals_of(mask: Tensor, *, response_tokens: int, rows_together: int = 1) -> Totals:
+    """The counts of a whole optimizer step from its mask ``[B, T]``.
+
+    Pairs are counted where ``rows_together`` is 2.
+    """
     active = as_active(mask)
+    rows = active.any(dim=-1)  # [B]
+    if rows_together == 2 and len(rows) % 2:
+        raise ValueError(f"rows must come in pairs, got {len(rows)}")
+    pairs = int((rows[0::2] & rows[1::2]).sum()) if rows_together == 2 else 0
     return Totals(
         tokens=int(active.sum()),
-        active_rows=int(active.any(dim=-1).sum()),
+        active_rows=int(rows.sum()),
         rows=active.shape[0],
         response_tokens=response_tokens,
+        pairs=pairs,
     )
 
 

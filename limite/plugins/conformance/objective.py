@@ -69,6 +69,12 @@ def rows_of_an_item(component: Objective) -> int:
     return int(getattr(component, "rows_together", 1))
 
 
+def counts_of(component: Objective, mask: Tensor) -> Totals:
+    """The counts of an update whose mask is ``mask``, as the component's stage would give them."""
+    together = rows_of_an_item(component)
+    return totals_of(mask, response_tokens=LONGEST, rows_together=together)
+
+
 def rows_of(items: Sequence[int], size: int) -> list[int]:
     """The rows of some items, whole."""
     return [item * size + row for item in items for row in range(size)]
@@ -88,7 +94,7 @@ def evaluate(
 ) -> Outcome:
     """Loss and gradients through ``token_batch``, or around it when ``raw``."""
     if totals is None:
-        totals = totals_of(given.mask, response_tokens=LONGEST)
+        totals = counts_of(component, given.mask)
     leaves = {
         name: given.columns[name].clone().requires_grad_()
         for name in DIFFERENTIABLE
@@ -150,7 +156,7 @@ def micro_batches_add_up(component: Objective, columns: Columns) -> None:
         ]
         parts = [part for part in parts if part]
         assume(len(parts) > 1)
-        totals = totals_of(given.mask, response_tokens=LONGEST)
+        totals = counts_of(component, given.mask)
         whole = evaluate(component, given)
         pieces = [evaluate(component, given.take(part), totals=totals) for part in parts]
         message = "micro-batches do not add up: divide by batch.totals, as batch.mean(...) does"
@@ -258,7 +264,7 @@ def inputs_stay_as_they_were(component: Objective, columns: Columns) -> None:
     @drawn(given=tokens(columns, rows_of_an_item(component)))
     def check(given: Tokens) -> None:
         logp = given.columns["logp"].clone().requires_grad_()
-        totals = totals_of(given.mask, response_tokens=LONGEST)
+        totals = counts_of(component, given.mask)
         batch = token_batch(given.mask.clone(), {**given.columns, "logp": logp}, totals)
         before = {name: column.detach().clone() for name, column in batch.columns.items()}
         component(batch)
@@ -328,7 +334,7 @@ def it_reads_what_it_needs(component: Objective, columns: Columns) -> None:
 
     @drawn(given=tokens(offered, rows_of_an_item(component)))
     def check(given: Tokens) -> None:
-        totals = totals_of(given.mask, response_tokens=LONGEST)
+        totals = counts_of(component, given.mask)
         ready = token_batch(given.mask, given.columns, totals)
         recorded = Recorded(ready.columns)
         component(attrs.evolve(ready, columns=recorded))

@@ -126,6 +126,7 @@ def test_a_correction_of_nothing_changes_nothing_and_an_empty_one_everything(run
     ("sets", "message"),
     [
         (KL, "stages.rl.reference: must name the weights that 'grpo' is pulled towards"),
+        (["stages.rl.objective=dpo"], "stages.rl.objective: 'dpo' compares pairs of responses"),
         (["stages.rl.reference=sft"], "stages.rl.reference: has no use: 'dppo' reads no reference"),
         ([*KL, "stages.rl.reference=sfr"], "unknown stage 'sfr'; did you mean 'sft'"),
         ([*KL, "stages.rl.reference=before"], "the stage 'before' does not train"),

@@ -14,6 +14,7 @@ from limite.core.types import Loss, Metric, TokenBatch
 from limite.plugins.conformance import laws_for, objective_laws
 from limite.plugins.objectives.cispo import CISPO
 from limite.plugins.objectives.dapo import DAPO
+from limite.plugins.objectives.dpo import DPO
 from limite.plugins.objectives.dppo import DPPO
 from limite.plugins.objectives.dr_grpo import DrGRPO
 from limite.plugins.objectives.grpo import GRPO
@@ -37,6 +38,9 @@ SHIPPED = {
     "gspo-wide": GSPO(eps_low=0.2, eps_high=0.3, rows="all"),
     "cispo": CISPO(ratio_min=0.5),
     "reinforce": Reinforce(),
+    "dpo": DPO(),
+    "dpo-smoothed": DPO(label_smoothing=0.2, length_normalised=True),
+    "dpo-ipo": DPO(variant="ipo", beta=0.5),
 }
 
 
