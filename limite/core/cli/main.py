@@ -22,6 +22,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "inspect": ("limite.core.cli.inspect:inspect", "Show what a model is and what it takes."),
     "export": ("limite.core.cli.export:export", "Write a run's weights as a model directory."),
     "graft": ("limite.core.cli.graft:graft", "Put other attention into layers of a model."),
+    "soup": ("limite.core.cli.soup:soup", "Average models that grew from one."),
     "plugins": ("limite.core.cli.plugins:plugins", "List components, or show one of them."),
     "golden": ("limite.core.cli.golden:golden", "Compare the decoder with golden numbers."),
     "recipes": ("limite.core.cli.recipes:recipes", "List the shipped recipes, or copy one."),

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import attrs
 import torch
 from torch import Tensor
 
+from limite.core.checkpoint.tensor_header import TensorEntry
 from limite.core.jsonl import write_atomic
 from limite.core.model.init import unset_decoder
 from limite.core.model.settings import DecoderSpec
@@ -53,13 +54,21 @@ FAMILY_NOTES: Mapping[str, str] = {
 """By ``model_type``: who else reads the directory."""
 
 
+class Tensors(Protocol):
+    """Where tensors come from, one at a time: a ``TensorDirectory``, or what is made of some."""
+
+    def entry(self, name: str, /) -> TensorEntry: ...
+
+    def deferred(self, name: str, dtype: torch.dtype | None = None, /) -> DeferredTensor: ...
+
+
 @attrs.frozen(kw_only=True, eq=False)
 class Source:
     """What is exported. ``tensor_of`` is parameter to tensor, ``files`` what stands beside them."""
 
     spec: DecoderSpec
     config: Mapping[str, Any]
-    tensors: TensorDirectory
+    tensors: Tensors
     tensor_of: Mapping[str, str]
     files: Mapping[str, bytes]
     notes: tuple[str, ...] = ()

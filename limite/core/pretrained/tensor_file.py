@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from io import FileIO
 from pathlib import Path
 
@@ -97,7 +97,7 @@ class TensorFile:
         self.read_into(name, tensor, rows=rows)
         return tensor
 
-    def pieces(self, name: str, *, values: int) -> Iterator[Tensor]:
+    def pieces(self, name: str, *, values: int) -> Generator[Tensor, None, None]:
         """A tensor's values in its own dtype, flat, so many at a time, in memory that is reused."""
         reader = self._reader(name, None)
         with self._file() as file:

@@ -1,0 +1,163 @@
+"""Whether models can be averaged, and if not, what differs between them, with both values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import attrs
+
+from limite.core.checkpoint.tensor_header import brief, shown
+from limite.core.errors import Mistake, SettingsError
+from limite.core.model.settings import DecoderSpec
+from limite.core.pretrained.directory import CONFIG_FILE, file_name
+from limite.core.pretrained.export import Source
+
+Named = tuple[str, Source]
+
+PROVENANCE = frozenset(
+    {"transformers_version", "_name_or_path", "name_or_path", "_from_model_config", "_commit_hash"}
+)
+"""What files say of where they come from; it changes no number."""
+
+DTYPES = frozenset({"dtype", "torch_dtype"})
+"""The dtypes of the tensors themselves are compared."""
+
+SHOWN = 6
+"""The most differences that are told of one file, or of all tensors, of two models."""
+
+
+def refuse_different(models: Sequence[Named]) -> None:
+    """A SettingsError that tells how models differ from the first, all of it at once."""
+    first = models[0]
+    wrong = [mistake for other in models[1:] for mistake in _differences(first, other)]
+    if wrong:
+        raise SettingsError(wrong)
+
+
+def notes(models: Sequence[Named]) -> list[str]:
+    """Where configurations differ in what changes no number: the first one's is taken."""
+    first = models[0]
+    return [
+        f"{CONFIG_FILE}: {path}: {first[0]} has {mine}, {other[0]} has {theirs}; the first is taken"
+        for other in models[1:]
+        for path, mine, theirs in _config_differences(first, other)
+        if _numbers(first[1]) == _numbers(other[1])
+    ]
+
+
+def _differences(first: Named, other: Named) -> Iterator[Mistake]:
+    (name, mine), (other_name, theirs) = first, other
+
+    def mistake(path: str, ours: str, others: str, file: str | None = None) -> Mistake:
+        where = f"{file}: {path}" if file and path else file or path
+        return Mistake(f"{name} has {ours}, {other_name} has {others}", where)
+
+    told = [mistake(*each, CONFIG_FILE) for each in _config_differences(first, other)]
+    if _numbers(mine) != _numbers(theirs):
+        if not told:
+            told = [mistake("", _short(str(mine.spec)), _short(str(theirs.spec)), CONFIG_FILE)]
+        yield from _some(iter(told), CONFIG_FILE)
+    if type(mine.spec) is type(theirs.spec):
+        yield from _some((mistake(*each) for each in _tensor_differences(mine, theirs)), "tensors")
+    for file in sorted(mine.files.keys() | theirs.files.keys()):
+        found = _file_differences(file, mine.files.get(file), theirs.files.get(file))
+        yield from _some((mistake(*each, file) for each in found), file)
+
+
+def _numbers(source: Source) -> DecoderSpec:
+    """What the computation follows from: all but which rows of the table are tokens.
+
+    Tokenizers say that, and are compared by themselves.
+    """
+    spec: Any = source.spec
+    found: DecoderSpec = attrs.evolve(spec, vocabulary=spec.padded_vocabulary)
+    return found
+
+
+def _some(mistakes: Iterator[Mistake], what: str) -> Iterator[Mistake]:
+    yield from islice(mistakes, SHOWN)
+    more = sum(1 for _ in mistakes)
+    if more:
+        yield Mistake(f"and {more:,} more differences", what)
+
+
+def _config_differences(first: Named, other: Named) -> list[tuple[str, str, str]]:
+    mine, theirs = first[1].config, other[1].config
+    kind = "model_type"
+    if mine.get(kind) != theirs.get(kind):
+        return [(kind, _value(mine.get(kind)), _value(theirs.get(kind)))]
+    return [
+        each
+        for each in _plain_differences("", mine, theirs)
+        if each[0].partition(".")[0] not in PROVENANCE | DTYPES
+    ]
+
+
+def _tensor_differences(mine: Source, theirs: Source) -> Iterator[tuple[str, str, str]]:
+    for parameter in dict.fromkeys((*mine.tensor_of, *theirs.tensor_of)):
+        ours, others = _kind(mine, parameter), _kind(theirs, parameter)
+        if ours != others:
+            yield shown(file_name(parameter)), ours, others
+
+
+def _kind(source: Source, parameter: str) -> str:
+    own = source.tensor_of.get(parameter)
+    if own is None:
+        return "no such tensor"
+    entry = source.tensors.entry(own)
+    return f"{str(entry.dtype).removeprefix('torch.')} {list(entry.shape)}"
+
+
+def _file_differences(
+    file: str, mine: bytes | None, theirs: bytes | None
+) -> Iterator[tuple[str, str, str]]:
+    """Of JSON the values that differ, however they are written; of other files that they do."""
+    if mine == theirs:
+        return
+    if mine is None or theirs is None:
+        yield "", "none" if mine is None else "one", "none" if theirs is None else "one"
+        return
+    try:
+        ours, others = json.loads(mine), json.loads(theirs)
+    except ValueError:
+        yield "", f"one of {len(mine):,} bytes", f"another of {len(theirs):,} bytes"
+        return
+    if isinstance(ours, dict) and isinstance(others, dict):
+        ours, others = (
+            {key: value for key, value in each.items() if key not in PROVENANCE}
+            for each in (ours, others)
+        )
+    yield from _plain_differences("", ours, others)
+
+
+def _plain_differences(path: str, mine: Any, theirs: Any) -> Iterator[tuple[str, str, str]]:
+    """Null is as good as not being there."""
+    if isinstance(mine, Mapping) and isinstance(theirs, Mapping):
+        for key in dict.fromkeys((*mine, *theirs)):
+            inner = f"{path}.{shown(key)}" if path else shown(key)
+            yield from _plain_differences(inner, mine.get(key), theirs.get(key))
+    elif isinstance(mine, list) and isinstance(theirs, list) and len(mine) == len(theirs):
+        for number, (ours, others) in enumerate(zip(mine, theirs, strict=True)):
+            yield from _plain_differences(f"{path}[{number}]", ours, others)
+    elif _exact(mine) != _exact(theirs):
+        yield path, _value(mine), _value(theirs)
+
+
+def _exact(value: Any) -> tuple[bool, Any]:
+    """True is not 1."""
+    return isinstance(value, bool), value
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, list) and len(value) > 4:
+        return f"a list of {len(value):,}"
+    return brief(value)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 120 else f"{text[:117]}..."
