@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from limite.core.seeds import Seeds as Seeds
     from limite.core.tokenizer import CharacterTokenizer as CharacterTokenizer
     from limite.core.types import Answer as Answer
+    from limite.core.types import ExplainedVariance as ExplainedVariance
     from limite.core.types import Group as Group
     from limite.core.types import Loss as Loss
     from limite.core.types import Metric as Metric
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from limite.core.types import Response as Response
     from limite.core.types import TokenBatch as TokenBatch
     from limite.core.types import Verdict as Verdict
+    from limite.plugins.advantages.gae import GeneralisedAdvantage as GeneralisedAdvantage
     from limite.plugins.advantages.group import GroupAdvantage as GroupAdvantage
     from limite.plugins.attention.everywhere import Global as Global
     from limite.plugins.attention.local import Local as Local
@@ -68,10 +70,13 @@ if TYPE_CHECKING:
     from limite.plugins.objectives.dapo import DAPO as DAPO
     from limite.plugins.objectives.dpo import DPO as DPO
     from limite.plugins.objectives.dppo import DPPO as DPPO
+    from limite.plugins.objectives.dppo_critic import DPPOCritic as DPPOCritic
     from limite.plugins.objectives.dr_grpo import DrGRPO as DrGRPO
     from limite.plugins.objectives.grpo import GRPO as GRPO
     from limite.plugins.objectives.gspo import GSPO as GSPO
+    from limite.plugins.objectives.ppo_critic import PPOCritic as PPOCritic
     from limite.plugins.objectives.reinforce import Reinforce as Reinforce
+    from limite.plugins.objectives.value_regression import ValueRegression as ValueRegression
     from limite.plugins.optimizers.adamw import AdamW as AdamW
     from limite.plugins.optimizers.muon import Muon as Muon
     from limite.plugins.rewards.accuracy import Accuracy as Accuracy
@@ -105,7 +110,10 @@ _MODULES = {
     "limite.core.recipe.stages": "Eval Mix RL SFT",
     "limite.core.seeds": "Seeds",
     "limite.core.tokenizer": "CharacterTokenizer",
-    "limite.core.types": "Answer Group Loss Metric Problem Response TokenBatch Verdict",
+    "limite.core.types": (
+        "Answer ExplainedVariance Group Loss Metric Problem Response TokenBatch Verdict"
+    ),
+    "limite.plugins.advantages.gae": "GeneralisedAdvantage",
     "limite.plugins.advantages.group": "GroupAdvantage",
     "limite.plugins.attention.everywhere": "Global",
     "limite.plugins.attention.local": "Local",
@@ -119,10 +127,13 @@ _MODULES = {
     "limite.plugins.objectives.dapo": "DAPO",
     "limite.plugins.objectives.dpo": "DPO",
     "limite.plugins.objectives.dppo": "DPPO",
+    "limite.plugins.objectives.dppo_critic": "DPPOCritic",
     "limite.plugins.objectives.dr_grpo": "DrGRPO",
     "limite.plugins.objectives.grpo": "GRPO",
     "limite.plugins.objectives.gspo": "GSPO",
+    "limite.plugins.objectives.ppo_critic": "PPOCritic",
     "limite.plugins.objectives.reinforce": "Reinforce",
+    "limite.plugins.objectives.value_regression": "ValueRegression",
     "limite.plugins.optimizers.adamw": "AdamW",
     "limite.plugins.optimizers.muon": "Muon",
     "limite.plugins.rewards.accuracy": "Accuracy",

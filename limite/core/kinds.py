@@ -34,6 +34,11 @@ class Objective(Protocol):
     tokens the lists hold that an objective reads (``topk_logp``, ``behavior_topk_logp``).
     ``rows_together`` (a class variable, optional) is how many rows, one after the other, make one
     item: 2 where responses are compared in pairs. They are never parted.
+
+    An objective that fits a critic reads ``value``, which holds what the critic says of a state.
+    Where that is not the value itself, ``outputs`` is how many numbers it says (1 if left out),
+    ``output_is`` what they stand for in words, ``value_of(output)`` turns them into values, and
+    ``first_outputs(value)`` gives those that stand for one.
     """
 
     def __call__(self, batch: TokenBatch, /) -> Loss: ...
@@ -41,7 +46,13 @@ class Objective(Protocol):
 
 @runtime_checkable
 class Advantage(Protocol):
-    """Credit for the responses of one group: ``[G]``, or ``[G, T]`` over completion tokens."""
+    """Credit for the responses of one group: ``[G]``, or ``[G, T]`` over completion tokens.
+
+    ``needs_values`` (a class variable, optional) is True of one that reads the group's ``values``:
+    the stage then needs a critic. ``targets(group)`` (optional) gives ``[G, T]`` what those should
+    have been; without it the reward of the response, at every token. ``over_batch(groups,
+    credits)`` (optional) gives what replaces the credits of all groups of a rollout batch.
+    """
 
     def __call__(self, group: Group, /) -> Tensor: ...
 

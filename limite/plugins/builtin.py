@@ -16,11 +16,15 @@ def limite_register(registry: Registrar) -> None:
     registry.objective("dapo", f"{objectives}.dapo:DAPO")
     registry.objective("dpo", f"{objectives}.dpo:DPO")
     registry.objective("dppo", f"{objectives}.dppo:DPPO")
+    registry.objective("dppo-critic", f"{objectives}.dppo_critic:DPPOCritic")
     registry.objective("dr-grpo", f"{objectives}.dr_grpo:DrGRPO")
     registry.objective("grpo", f"{objectives}.grpo:GRPO")
     registry.objective("gspo", f"{objectives}.gspo:GSPO")
+    registry.objective("ppo-critic", f"{objectives}.ppo_critic:PPOCritic")
     registry.objective("reinforce", f"{objectives}.reinforce:Reinforce")
+    registry.objective("value-regression", f"{objectives}.value_regression:ValueRegression")
 
+    registry.advantage("gae", f"{plugins}.advantages.gae:GeneralisedAdvantage")
     registry.advantage("group", f"{plugins}.advantages.group:GroupAdvantage")
 
     registry.reward("accuracy", f"{plugins}.rewards.accuracy:Accuracy")

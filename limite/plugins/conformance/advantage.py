@@ -23,7 +23,7 @@ def advantage_laws(component: Advantage) -> dict[str, Callable[[], None]]:
     """A test per law of advantages, by name.
 
     An advantage without a baseline gives equal rewards something other than 0 and says so by an
-    attribute ``centred`` that is False.
+    attribute ``centred`` that is False. One whose ``needs_values`` is True gets groups with values.
     """
     laws: list[Callable[[Advantage], None]] = [
         one_finite_value_for_each_response,
@@ -34,6 +34,11 @@ def advantage_laws(component: Advantage) -> dict[str, Callable[[], None]]:
     if getattr(component, "centred", True):
         laws.append(equal_rewards_give_nothing)
     return {law.__name__: functools.partial(law, component) for law in laws}
+
+
+def reads_values(component: Advantage) -> bool:
+    """Whether the component credits tokens by the values of a critic."""
+    return bool(getattr(component, "needs_values", False))
 
 
 def values_of(component: Advantage, group: Group) -> Tensor:
@@ -49,7 +54,7 @@ def values_of(component: Advantage, group: Group) -> Tensor:
 
 
 def one_finite_value_for_each_response(component: Advantage) -> None:
-    @drawn(group=groups(some_unscored))
+    @drawn(group=groups(some_unscored, critic=reads_values(component)))
     def check(group: Group) -> None:
         values = values_of(component, group)
         assert bool(values.isfinite().all()), f"rewards {group.rewards} give {values.tolist()}"
@@ -59,7 +64,9 @@ def one_finite_value_for_each_response(component: Advantage) -> None:
 
 
 def it_permutes_with_its_rows(component: Advantage) -> None:
-    @drawn(group=groups(some_unscored), order=st.permutations(range(6)))
+    @drawn(
+        group=groups(some_unscored, critic=reads_values(component)), order=st.permutations(range(6))
+    )
     def check(group: Group, order: list[int]) -> None:
         rows = [row for row in order if row < len(group.responses)]
         moved = values_of(component, pick(group, rows))
@@ -75,7 +82,7 @@ def it_permutes_with_its_rows(component: Advantage) -> None:
 
 
 def unscored_responses_get_nothing(component: Advantage) -> None:
-    @drawn(group=groups(some_unscored))
+    @drawn(group=groups(some_unscored, critic=reads_values(component)))
     def check(group: Group) -> None:
         values = values_of(component, group)
         unscored = [row for row, reward in enumerate(group.rewards) if reward is None]
@@ -96,7 +103,7 @@ def unscored_responses_get_nothing(component: Advantage) -> None:
 
 
 def equal_rewards_give_nothing(component: Advantage) -> None:
-    @drawn(reward=same_reward, group=groups())
+    @drawn(reward=same_reward, group=groups(critic=reads_values(component)))
     def check(reward: float, group: Group) -> None:
         flat = attrs.evolve(group, rewards=[reward] * len(group.rewards))
         values = values_of(component, flat)
@@ -106,7 +113,7 @@ def equal_rewards_give_nothing(component: Advantage) -> None:
 
 
 def the_same_group_gives_the_same_bits(component: Advantage) -> None:
-    @drawn(group=groups(some_unscored))
+    @drawn(group=groups(some_unscored, critic=reads_values(component)))
     def check(group: Group) -> None:
         before = copy.deepcopy(group)
         first = values_of(component, group).clone()
@@ -124,4 +131,8 @@ def pick(group: Group, rows: list[int]) -> Group:
         rewards=[group.rewards[row] for row in rows],
         correct=[group.correct[row] for row in rows],
         verdicts=[group.verdicts[row] for row in rows] if group.verdicts else (),
+        values=None if group.values is None else [group.values[row] for row in rows],
+        values_after=None
+        if group.values_after is None
+        else [group.values_after[row] for row in rows],
     )

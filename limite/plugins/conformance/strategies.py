@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -169,8 +170,17 @@ def tokens(draw: st.DrawFn, columns: Mapping[str, Column], together: int = 1) ->
     )
 
 
-def group_of(rewards: Sequence[float | None], lengths: Sequence[int] | None = None) -> Group:
-    """A group of responses with these rewards; correct where the reward is at least 1."""
+def group_of(
+    rewards: Sequence[float | None],
+    lengths: Sequence[int] | None = None,
+    values: Sequence[float] | None = None,
+) -> Group:
+    """A group of responses with these rewards; correct where the reward is at least 1.
+
+    ``values``, taken in turn, are what a critic says of its states.
+    """
+    counts = list(lengths or [1] * len(rewards))
+    said = None if values is None else itertools.cycle(values)
     problem = Problem(problem="1+1=?", answer=Answer(type="integer", value="2"))
     responses = [
         Response(
@@ -184,21 +194,31 @@ def group_of(rewards: Sequence[float | None], lengths: Sequence[int] | None = No
             policy_version=0,
             text="#2",
         )
-        for index, length in enumerate(lengths or [1] * len(rewards))
+        for index, length in enumerate(counts)
     ]
     return Group(
         problem=problem,
         responses=responses,
         rewards=list(rewards),
         correct=[reward is not None and reward >= 1.0 for reward in rewards],
+        values=None if said is None else [[next(said) for _ in range(n)] for n in counts],
+        values_after=None if said is None else [next(said) for _ in counts],
     )
 
 
 @st.composite
 def groups(
-    draw: st.DrawFn, values: st.SearchStrategy[float | None] = rewards, least: int = 2
+    draw: st.DrawFn,
+    values: st.SearchStrategy[float | None] = rewards,
+    least: int = 2,
+    *,
+    critic: bool = False,
 ) -> Group:
-    """A group of two to six responses of one to four tokens, rewards drawn from ``values``."""
+    """A group of two to six responses of one to four tokens, rewards drawn from ``values``.
+
+    With ``critic`` every token has a value.
+    """
     drawn_rewards = draw(st.lists(values, min_size=least, max_size=6))
     lengths = draw(st.lists(st.integers(1, 4), min_size=6, max_size=6))
-    return group_of(drawn_rewards, lengths[: len(drawn_rewards)])
+    said = draw(st.lists(st.sampled_from(VALUES), min_size=1, max_size=9)) if critic else None
+    return group_of(drawn_rewards, lengths[: len(drawn_rewards)], said)
