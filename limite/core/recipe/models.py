@@ -25,6 +25,9 @@ def model_named(name: str) -> Model:
     if Path(name).expanduser().is_dir():
         return at(name)
     if os.sep in name or name.startswith(("~", ".")):
-        raise LimiteError(f"there is no directory {name!r}")
+        raise LimiteError(
+            f"there is no directory {name!r}; --set model=DIR names another, and limite import "
+            "gguf FILE --to DIR makes one of a GGUF file"
+        )
     near = did_you_mean(name, PRESETS) or "; neither a preset nor a directory is called so"
     raise LimiteError(f"unknown model {name!r}{near}")
