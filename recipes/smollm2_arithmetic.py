@@ -11,7 +11,9 @@ The model comes as a GGUF file inside a package, with no other download:
 As published the model answers none of these sums in the form that is read (``#29``): 0 of 32
 held-out problems, one sample each, 95% interval 0 to 10.7%. It chats about them instead, and where
 no response is ever right reinforcement has nothing to choose between. So a few supervised updates
-come first.
+come first. Behind the 40 of this recipe 26 of 64 single samples were right, 41% (95% interval 28 to
+53%), and every response ended by itself: from there groups differ, and reinforcement can go on.
+The supervised part took 18 minutes of one core.
 """
 
 from limite import (
