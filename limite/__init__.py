@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from limite.core.recipe.stages import SFT as SFT
     from limite.core.recipe.stages import Eval as Eval
     from limite.core.recipe.stages import Mix as Mix
+    from limite.core.recipe.stages import Preference as Preference
     from limite.core.seeds import Seeds as Seeds
     from limite.core.tokenizer import CharacterTokenizer as CharacterTokenizer
     from limite.core.types import Answer as Answer
@@ -107,7 +108,7 @@ _MODULES = {
     "limite.core.model.spec": "AttentionShape ModelSpec",
     "limite.core.pretrained.tokenizer": "PretrainedTokenizer",
     "limite.core.recipe.recipe": "Recipe",
-    "limite.core.recipe.stages": "Eval Mix RL SFT",
+    "limite.core.recipe.stages": "Eval Mix Preference RL SFT",
     "limite.core.seeds": "Seeds",
     "limite.core.tokenizer": "CharacterTokenizer",
     "limite.core.types": (

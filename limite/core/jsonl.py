@@ -311,6 +311,34 @@ def _split(blocks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
         yield b"".join(pending), False
 
 
+class NotJSON(ValueError):
+    """A line that is no JSON value, and why."""
+
+
+def read_numbered(path: str | Path) -> Iterator[tuple[int, Any]]:
+    """The values of a file that people made, with the numbers of their lines from 1.
+
+    A line that is not JSON, or has a key twice, is given as ``NotJSON``, and reading goes on. A
+    file that cannot be read to its end raises ``DamagedFile`` there.
+    """
+    path = Path(path)
+    count = 0
+    try:
+        for number, (line, _ended) in enumerate(_split(_blocks(path)), start=1):
+            if not line.strip():
+                continue
+            try:
+                value = loads(line, unique=True)
+            except ValueError as error:
+                value = NotJSON(str(error))
+            yield number, value
+            count += 1
+    except (EOFError, ValueError) as error:
+        raise DamagedFile(f"{path}: {error}; {_so_far(count)}", count) from error
+    except OSError as error:
+        raise _unreadable(error, path) from error
+
+
 def read_jsonl(path: str | Path, *, allow_unfinished: bool = False) -> Iterator[Any]:
     """The values of a ``.jsonl`` or ``.jsonl.zst`` file, one by one.
 
@@ -343,12 +371,15 @@ def read_jsonl(path: str | Path, *, allow_unfinished: bool = False) -> Iterator[
             raise UnfinishedFile(f"{path}: {error}; {_so_far(count)}", count) from None
     except ValueError as error:
         raise DamagedFile(f"{path}: {error}; {_so_far(count)}", count) from error
-    except FileNotFoundError as error:
-        siblings = [entry.name for entry in path.parent.glob("*.jsonl*")]
-        near = did_you_mean(path.name, siblings)
-        raise LimiteError(f"{path}: no such file{near}") from error
     except OSError as error:
-        raise storage_error(error, path) from error
+        raise _unreadable(error, path) from error
+
+
+def _unreadable(error: OSError, path: Path) -> LimiteError:
+    if not isinstance(error, FileNotFoundError):
+        return storage_error(error, path)
+    siblings = [entry.name for entry in path.parent.glob("*.jsonl*")]
+    return LimiteError(f"{path}: no such file{did_you_mean(path.name, siblings)}")
 
 
 def _so_far(count: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -83,6 +83,10 @@ class Tokenizer:
     @abstractmethod
     def render_prompt(self, problem: Problem) -> tuple[int, ...]:
         """What the model reads before it answers."""
+
+    def render_turns(self, turns: Sequence[Mapping[str, str]]) -> tuple[int, ...]:
+        """What the model reads of a conversation before it answers; only some can write one."""
+        raise LimiteError("the tokenizer has no chat template, so it cannot write a conversation")
 
     @abstractmethod
     def lacking(self, texts: Iterable[str]) -> list[str]:

@@ -300,6 +300,10 @@ class PretrainedTokenizer(Tokenizer):
         asked = {"role": "user", "content": problem.problem}
         return self.encode(self.render_chat([asked] if system is None else [system, asked]))
 
+    def render_turns(self, turns: Sequence[Mapping[str, str]]) -> tuple[int, ...]:
+        """A conversation as it stands, without the system turn of the settings."""
+        return self.encode(self.render_chat(turns))
+
     def check_rows(self, rows: int) -> None:
         """Refuses an embedding without a row for every id."""
         if self.vocabulary > rows:

@@ -17,6 +17,7 @@ from limite.core.kernels.dispatch import Survey
 from limite.core.kinds import Advantage, LRSchedule, Optimizer
 from limite.core.model.settings import Model
 from limite.core.recipe.cost import Plan, plan_of
+from limite.core.recipe.data_checks import pair_faults
 from limite.core.recipe.kernel_checks import kernel_survey
 from limite.core.recipe.load import LoadedRecipe, draft_recipe, finished, in_order
 from limite.core.recipe.objective_checks import (
@@ -26,7 +27,7 @@ from limite.core.recipe.objective_checks import (
 )
 from limite.core.recipe.problem_checks import Texts, problem_faults
 from limite.core.recipe.recipe import Recipe
-from limite.core.recipe.stages import RL, SFT, START, Eval, Stage
+from limite.core.recipe.stages import RL, SFT, START, Eval, Preference, Stage
 from limite.core.registry import Registry
 from limite.core.types import Answer, Group, Problem, Response
 
@@ -66,7 +67,7 @@ class Findings:
     faults: list[Fault]
     """Of the recipe's settings."""
     files: list[Mistake]
-    """In the files that its model and tokenizer are read from."""
+    """In the files that its model, tokenizer and texts are read from."""
     decoder: Decoder | None
     texts: Mapping[str, Texts]
     kernels: Survey
@@ -89,6 +90,7 @@ def look_over(recipe: Recipe, registry: Registry, *, complete: bool = True) -> F
     """
     faults: list[Fault] = []
     texts: dict[str, Texts] = {}
+    in_data: list[Mistake] = []
 
     def ask(questions: Iterable[Fault], *under: str) -> None:
         try:
@@ -116,19 +118,24 @@ def look_over(recipe: Recipe, registry: Registry, *, complete: bool = True) -> F
     for name, stage in getattr(recipe, "stages", {}).items():
         place = ("stages", name)
         ask(order_faults(recipe, name, stage), *place)
-        ask(problem_faults(recipe, name, stage, registry, texts, readable=not in_tokenizer), *place)
-        if isinstance(stage, RL):
+        readable = not in_tokenizer
+        if isinstance(stage, Preference):
+            ask(pair_faults(recipe, name, stage, texts, in_data, readable=readable), *place)
+        else:
+            ask(problem_faults(recipe, name, stage, registry, texts, readable=readable), *place)
+        if isinstance(stage, (RL, Preference)):
             ask(column_faults(stage, registry), *place)
+        if isinstance(stage, RL):
             ask(reference_faults(stage, registry), *place)
             ask(correction_faults(stage, registry), *place)
             ask(dealing_faults(stage), *place)
             ask(advantage_faults(stage), *place)
-        if isinstance(stage, (SFT, RL)):
+        if isinstance(stage, (SFT, RL, Preference)):
             ask(schedule_faults(stage), *place)
             if decoder is not None:
                 ask(optimizer_faults(stage, decoder), *place)
     kernels = kernel_survey(recipe, decoder)
-    files = list(dict.fromkeys([*in_model, *in_tokenizer]))
+    files = list(dict.fromkeys([*in_model, *in_tokenizer, *in_data]))
     return Findings(faults=faults, files=files, decoder=decoder, texts=texts, kernels=kernels)
 
 
@@ -173,10 +180,14 @@ def order_faults(recipe: Recipe, name: str, stage: Stage) -> Iterator[Fault]:
     names = list(recipe.stages)
     earlier = {each: recipe.stages[each] for each in names[: names.index(name)]}
     trained = [each for each, other in earlier.items() if other.trains]
-    if isinstance(stage, RL) and stage.reference not in (None, START):
+    if isinstance(stage, (RL, Preference)) and stage.reference not in (None, START):
         yield from _named_faults(
             "reference", str(stage.reference), names, earlier, trained, "train"
         )
+    if isinstance(stage, Preference) and stage.rollouts is not None:
+        sampled = [each for each, other in earlier.items() if isinstance(other, RL)]
+        does = "record responses"
+        yield from _named_faults("rollouts", stage.rollouts, names, earlier, sampled, does)
     if stage.start is not None:
         yield from _named_faults("start", stage.start, names, earlier, trained, "train")
     if isinstance(stage, Eval) and stage.against is not None:
@@ -263,7 +274,7 @@ def advantage_faults(stage: RL) -> Iterator[Fault]:
         yield Fault(("rollouts",), message)
 
 
-def schedule_faults(stage: SFT | RL) -> Iterator[Fault]:
+def schedule_faults(stage: SFT | RL | Preference) -> Iterator[Fault]:
     """Asks the learning-rate schedule for the ends of the stage."""
     updates = stage.steps * (stage.off_policy_updates + 1 if isinstance(stage, RL) else 1)
     if not whole(stage.lr_schedule):
@@ -275,7 +286,7 @@ def schedule_faults(stage: SFT | RL) -> Iterator[Fault]:
         yield Fault(("lr_schedule",), sentence(error))
 
 
-def optimizer_faults(stage: SFT | RL, decoder: Decoder) -> Iterator[Fault]:
+def optimizer_faults(stage: SFT | RL | Preference, decoder: Decoder) -> Iterator[Fault]:
     """Asks the optimizer whether it takes the model's parameters."""
     if not whole(stage.optimizer):
         return

@@ -18,7 +18,7 @@ from limite.core.model.memory import BYTES, cache_bytes, training_bytes
 from limite.core.model.settings import DecoderSpec
 from limite.core.recipe.problem_checks import Texts
 from limite.core.recipe.recipe import Recipe
-from limite.core.recipe.stages import RL, SFT, Eval, Stage
+from limite.core.recipe.stages import RL, SFT, Eval, Preference, Stage
 from limite.core.registry import Registry
 
 if TYPE_CHECKING:
@@ -114,6 +114,19 @@ def _stage_plan(
         operations = 6.0 * parameters * trained
         operations += 3.0 * stage.steps * stage.batch * mixing(texts.mean_document)
         memory += training_bytes(spec, parameters, stage.batch * texts.longest_document)
+    elif isinstance(stage, Preference):
+        steps = updates = stage.steps
+        rows = 2 * stage.steps * stage.batch
+        trained = round(rows * texts.mean_document)
+        # The reference reads what is trained on, or every pair once.
+        read = min(rows, 2 * texts.items) if stage.precompute_reference and texts.items else rows
+        operations = parameters * texts.mean_document * (6.0 * rows + 2.0 * read)
+        operations += (3.0 * rows + read) * mixing(texts.mean_document)
+        longest = max(stage.microbatch_tokens, 2 * texts.longest_document)
+        longest = min(longest, 2 * stage.batch * texts.longest_document)
+        memory += training_bytes(spec, parameters, longest)
+        memory += 0 if stage.precompute_reference else BYTES * parameters
+        objective, reads = _reads(stage.objective, registry)
     elif isinstance(stage, RL):
         steps, updates = stage.steps, stage.steps * (stage.off_policy_updates + 1)
         budget = _budget(stage, spec, texts)
@@ -125,9 +138,7 @@ def _stage_plan(
         cache = cache_bytes(decoder, rows, texts.longest_prompt + budget)
         longest = max(stage.microbatch_tokens, texts.longest_prompt + budget)
         memory += max(cache, training_bytes(spec, parameters, longest))
-        objective = registry.name_of(type(stage.objective))
-        needs = getattr(stage.objective, "needs", None)
-        reads = None if needs is None else tuple(sorted(needs))
+        objective, reads = _reads(stage.objective, registry)
     elif isinstance(stage, Eval):
         rows = stage.count * stage.samples
         sampled = rows * stage.max_tokens
@@ -146,6 +157,12 @@ def _stage_plan(
         objective=objective,
         reads=reads,
     )
+
+
+def _reads(objective: Any, registry: Registry) -> tuple[str, tuple[str, ...] | None]:
+    """The name of an objective, and the columns it says that it reads."""
+    needs = getattr(objective, "needs", None)
+    return registry.name_of(type(objective)), None if needs is None else tuple(sorted(needs))
 
 
 def _budget(stage: RL, spec: DecoderSpec, texts: Texts) -> int:

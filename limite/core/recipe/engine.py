@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +15,7 @@ import attrs
 from limite.core.device import deterministic, threads_for
 from limite.core.discover import load_registry
 from limite.core.errors import LimiteError, RunFailed
-from limite.core.jsonl import read_json
+from limite.core.jsonl import read_json, storage_error
 from limite.core.kernels.dispatch import Survey
 from limite.core.model.init import build_decoder, count_parameters
 from limite.core.receipts import differences, make_receipt
@@ -37,6 +38,7 @@ from limite.core.recipe.only import (
     take_over,
     untouched,
 )
+from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.report import write_report
 from limite.core.recipe.rundir import RECIPE, RunDirectory
 from limite.core.recipe.stages import Mix
@@ -163,8 +165,24 @@ def receipt_of(
         "recipe": loaded.data,
         "parameters": parameters,
         "only": list(chosen),
-        "files": {**settings_of(loaded.recipe).hashes(), **loaded.recipe.tokenizer.hashes},
+        "files": {
+            **settings_of(loaded.recipe).hashes(),
+            **loaded.recipe.tokenizer.hashes,
+            **hashes_of_texts(loaded.recipe, chosen),
+        },
     }
+
+
+def hashes_of_texts(recipe: Recipe, chosen: Sequence[str]) -> dict[str, str]:
+    """SHA-256 of each file of texts that the chosen stages read."""
+    found = {}
+    for path in sorted({each for name in chosen for each in recipe.stages[name].files}):
+        try:
+            with Path(path).open("rb") as file:
+                found[path] = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise storage_error(error, Path(path)) from error
+    return found
 
 
 def distributions_of(value: Any, registry: Registry) -> dict[str, str]:

@@ -7,20 +7,25 @@ from typing import cast
 
 from limite.core.config_faults import Fault
 from limite.core.kinds import Objective
-from limite.core.recipe.stages import RL
+from limite.core.recipe.stages import RL, Preference
 from limite.core.registry import Registry
 
 REFERENCE = "reference_logp"
 
 
-def column_faults(stage: RL, registry: Registry) -> Iterator[Fault]:
+def column_faults(stage: RL | Preference, registry: Registry) -> Iterator[Fault]:
     """The stage must supply every column that the objective reads."""
     objective = cast(Objective, stage.objective)
     needs = getattr(objective, "needs", None) or frozenset()
     lacking = frozenset(needs) - stage.supplies
     title = registry.name_of(type(objective))
-    if getattr(objective, "rows_together", 1) != 1:
-        message = f"{title!r} compares pairs of responses, which an rl stage does not make"
+    together, pairs = getattr(objective, "rows_together", 1), isinstance(stage, Preference)
+    if together != (2 if pairs else 1):
+        message = (
+            f"{title!r} compares no pairs of responses, and a {stage.kind} stage makes nothing else"
+            if pairs
+            else f"{title!r} compares pairs of responses, which an {stage.kind} stage does not make"
+        )
         yield Fault(("objective",), message)
         return
     if REFERENCE in lacking:
@@ -32,9 +37,11 @@ def column_faults(stage: RL, registry: Registry) -> Iterator[Fault]:
     lacking -= {REFERENCE}
     if lacking:
         have = ", ".join(sorted(stage.supplies))
+        article = "an" if stage.kind == "rl" else "a"
         some = ", ".join(sorted(lacking))
         yield Fault(
-            ("objective",), f"{title!r} reads {some}, which an rl stage lacks; it has {have}"
+            ("objective",),
+            f"{title!r} reads {some}, which {article} {stage.kind} stage lacks; it has {have}",
         )
 
 

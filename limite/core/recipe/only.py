@@ -30,8 +30,9 @@ def needed_by(recipe: Recipe, name: str) -> list[str]:
     """The earlier stages that a stage takes something from."""
     stage = recipe.stages[name]
     needed = [stage.start] if stage.start is not None else earlier_training(recipe, name)[-1:]
-    against = getattr(stage, "against", None)
-    return [*needed, against] if against is not None else needed
+    others = [getattr(stage, field, None) for field in ("against", "reference", "rollouts")]
+    named = [other for other in others if other in recipe.stages]
+    return list(dict.fromkeys([*needed, *named]))
 
 
 def depends_on(recipe: Recipe, name: str, chosen: Sequence[str]) -> str | None:

@@ -32,10 +32,14 @@ ASKED = 10_000
 
 @attrs.frozen(kw_only=True)
 class Texts:
-    """Lengths of what was drawn, in tokens; empty when nothing could be."""
+    """Lengths of what was drawn, in tokens; empty when nothing could be.
+
+    ``items`` is how many there are in all, where that is known.
+    """
 
     prompts: Sequence[int] = ()
     documents: Sequence[int] = ()
+    items: int = 0
 
     @property
     def longest_prompt(self) -> int:

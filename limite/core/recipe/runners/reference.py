@@ -20,6 +20,16 @@ if TYPE_CHECKING:
 PAYLOAD = "reference"
 
 
+def frozen(context: StageContext, stage: str) -> Decoder:
+    """The weights an earlier stage ended with, or for ``"start"`` those this one begins with."""
+    if stage == START:
+        decoder = context.load_policy()
+    else:
+        decoder = context.new_decoder(values=False)
+        restore_module(decoder, context.final_checkpoint(stage).payloads["model"])
+    return decoder.eval().requires_grad_(False)
+
+
 class Reference:
     """Frozen weights, and how often they were replaced by those of the policy."""
 
@@ -32,12 +42,7 @@ class Reference:
         """The reference of a stage, as it was when the stage was last saved; None without one."""
         if stage.reference is None:
             return None
-        if stage.reference == START:
-            found = cls(context.load_policy())
-        else:
-            decoder = context.new_decoder(values=False)
-            restore_module(decoder, context.final_checkpoint(stage.reference).payloads["model"])
-            found = cls(decoder)
+        found = cls(frozen(context, stage.reference))
         saved = session.saved_state.get(PAYLOAD)
         if saved is not None and saved["resets"]:
             restore_module(found.decoder, session.saved_payloads[PAYLOAD])

@@ -8,11 +8,12 @@ from __future__ import annotations
 from limite.core.recipe.stages.base import Mix as Mix
 from limite.core.recipe.stages.base import Stage as Stage
 from limite.core.recipe.stages.evaluation import Eval as Eval
+from limite.core.recipe.stages.preference import Preference as Preference
 from limite.core.recipe.stages.reinforcement import PLAIN_ADVANTAGE as PLAIN_ADVANTAGE
 from limite.core.recipe.stages.reinforcement import RL as RL
 from limite.core.recipe.stages.reinforcement import START as START
 from limite.core.recipe.stages.supervised import SFT as SFT
 
-STAGE_KINDS: dict[str, type[Stage]] = {stage.kind: stage for stage in (SFT, RL, Eval)}
+STAGE_KINDS: dict[str, type[Stage]] = {stage.kind: stage for stage in (SFT, RL, Preference, Eval)}
 
 Stage.kinds = STAGE_KINDS  # what `type` says in settings files, and the class it stands for

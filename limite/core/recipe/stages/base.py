@@ -57,3 +57,8 @@ class Stage:
         validator=optional(and_(ge(0), lt(2**64))),
         metadata={"help": "instead of the recipe's seed"},
     )
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files of texts that the stage reads: a run is bound to what they hold."""
+        return ()

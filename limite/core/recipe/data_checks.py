@@ -1,0 +1,133 @@
+"""A look at the files of texts that stages are given, before anything runs: every line of them.
+
+All lines are read, so every one that is wrong is known. Of the first ones the tokens are counted:
+that says whether they fit, and what training on them will cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeVar, cast
+
+import attrs
+
+from limite.core.config_faults import Fault
+from limite.core.errors import LimiteError, Mistake, sentence
+from limite.core.model.settings import Model
+from limite.core.recipe.problem_checks import Texts
+from limite.core.recipe.recipe import Recipe
+from limite.core.recipe.stages import RL, Preference
+from limite.core.tokenizer import Tokenizer
+from limite.core.train.data.pairs import Counts, Pair, PairIds, fitted, pair_ids, pair_of
+from limite.core.train.data.records import TOLD, Record, first_few, read_records
+
+T = TypeVar("T")
+COUNTED = 10_000
+"""The lines of a file of which tokens are counted."""
+
+
+@attrs.define(kw_only=True)
+class FileLook:
+    """What a look at one file has found. ``lines`` are those that can be used."""
+
+    mistakes: list[Mistake]
+    wrong: int = 0
+    lines: int = 0
+
+    def told(self, path: str) -> list[Mistake]:
+        return first_few(self.mistakes, self.wrong, path)
+
+
+def look_at(
+    path: str, parse: Callable[[Record], T], use: Callable[[T], None], counted: int = COUNTED
+) -> FileLook:
+    """Reads all lines of a file and gives the first good ones to ``use``, which may refuse them."""
+    look = FileLook(mistakes=[])
+    for number, value in read_records(path, parse):
+        mistake = value if isinstance(value, Mistake) else None
+        if mistake is None and look.lines < counted:
+            try:
+                use(cast(T, value))
+            except (ValueError, LimiteError) as error:
+                mistake = Mistake(sentence(error), file=path, line=number)
+        if mistake is None:
+            look.lines += 1
+            continue
+        look.wrong += 1
+        if len(look.mistakes) < TOLD:
+            look.mistakes.append(mistake)
+    return look
+
+
+def end_faults(tokenizer: Tokenizer) -> Iterator[Fault]:
+    """Texts must end with a token, and it must be known which."""
+    try:
+        _ = tokenizer.eos_id
+    except LimiteError as error:
+        yield Fault(("tokenizer",), str(error))
+
+
+def pair_faults(
+    recipe: Recipe,
+    name: str,
+    stage: Preference,
+    texts: dict[str, Texts],
+    files: list[Mistake],
+    *,
+    readable: bool,
+) -> Iterator[Fault]:
+    """What is wrong with where a stage has its pairs from; mistakes in a file go into ``files``.
+
+    With a tokenizer that is not ``readable`` lines are read and not encoded.
+    """
+    texts[name] = Texts()
+    if (stage.pairs is None) == (stage.rollouts is None):
+        given = "both are given" if stage.pairs is not None else "neither is given"
+        yield Fault(("pairs",), f"pairs come from a file ('pairs') or from 'rollouts'; {given}")
+        return
+    context = _context(recipe)
+    if stage.max_tokens is not None and context is not None and stage.max_tokens > context:
+        message = f"must be at most the model's context of {context} (model.context)"
+        yield Fault(("max_tokens",), f"{message}, got {stage.max_tokens}")
+    if stage.rollouts is not None:
+        source = recipe.stages.get(stage.rollouts)
+        if isinstance(source, RL) and source.budget == "fixed-response":
+            texts[name] = Texts(documents=[source.max_tokens])
+        return
+    assert stage.pairs is not None
+    if readable:
+        ends = [*end_faults(recipe.tokenizer)]
+        yield from ends
+        readable = not ends
+    limit = min(stage.max_tokens or context or 2**31, context or 2**31)
+    prompts: list[int] = []
+    rows: list[int] = []
+    counts = Counts()
+
+    def use(pair: Pair) -> None:
+        if not readable:
+            return
+        kept: PairIds | None = fitted(pair_ids(pair, recipe.tokenizer), limit, counts)
+        if kept is not None:
+            prompts.append(len(kept.prompt))
+            rows.extend(len(kept.prompt) + len(each) for each in (kept.chosen, kept.rejected))
+
+    try:
+        look = look_at(stage.pairs, pair_of, use)
+    except LimiteError as error:
+        yield Fault(("pairs",), str(error))
+        return
+    files += look.told(stage.pairs)
+    if not look.lines and not look.wrong:
+        yield Fault(("pairs",), f"{stage.pairs}: the file has no line")
+    elif counts.read and not rows:
+        message = f"{stage.pairs}: no pair is left to train on: {counts.told(limit)}"
+        yield Fault(("max_tokens",), message)
+    texts[name] = Texts(prompts=prompts, documents=rows, items=look.lines)
+
+
+def _context(recipe: Recipe) -> int | None:
+    try:
+        return cast(Model, recipe.model).context
+    except (LimiteError, AttributeError):  # told at the model
+        return None

@@ -1,0 +1,1 @@
+"""Texts that people bring to train on: how files are read, tokenised once, and kept."""
