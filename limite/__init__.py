@@ -77,6 +77,8 @@ if TYPE_CHECKING:
     from limite.plugins.objectives.gspo import GSPO as GSPO
     from limite.plugins.objectives.ppo_critic import PPOCritic as PPOCritic
     from limite.plugins.objectives.reinforce import Reinforce as Reinforce
+    from limite.plugins.objectives.sft import CrossEntropy as CrossEntropy
+    from limite.plugins.objectives.topk_kd import TopKDistill as TopKDistill
     from limite.plugins.objectives.value_regression import ValueRegression as ValueRegression
     from limite.plugins.optimizers.adamw import AdamW as AdamW
     from limite.plugins.optimizers.muon import Muon as Muon
@@ -134,6 +136,8 @@ _MODULES = {
     "limite.plugins.objectives.gspo": "GSPO",
     "limite.plugins.objectives.ppo_critic": "PPOCritic",
     "limite.plugins.objectives.reinforce": "Reinforce",
+    "limite.plugins.objectives.sft": "CrossEntropy",
+    "limite.plugins.objectives.topk_kd": "TopKDistill",
     "limite.plugins.objectives.value_regression": "ValueRegression",
     "limite.plugins.optimizers.adamw": "AdamW",
     "limite.plugins.optimizers.muon": "Muon",

@@ -22,6 +22,8 @@ def limite_register(registry: Registrar) -> None:
     registry.objective("gspo", f"{objectives}.gspo:GSPO")
     registry.objective("ppo-critic", f"{objectives}.ppo_critic:PPOCritic")
     registry.objective("reinforce", f"{objectives}.reinforce:Reinforce")
+    registry.objective("sft", f"{objectives}.sft:CrossEntropy")
+    registry.objective("topk-kd", f"{objectives}.topk_kd:TopKDistill")
     registry.objective("value-regression", f"{objectives}.value_regression:ValueRegression")
 
     registry.advantage("gae", f"{plugins}.advantages.gae:GeneralisedAdvantage")

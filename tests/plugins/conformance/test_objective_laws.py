@@ -20,6 +20,8 @@ from limite.plugins.objectives.dr_grpo import DrGRPO
 from limite.plugins.objectives.grpo import GRPO
 from limite.plugins.objectives.gspo import GSPO
 from limite.plugins.objectives.reinforce import Reinforce
+from limite.plugins.objectives.sft import CrossEntropy
+from limite.plugins.objectives.topk_kd import TopKDistill
 
 SHIPPED = {
     "grpo": GRPO(),
@@ -38,6 +40,10 @@ SHIPPED = {
     "gspo-wide": GSPO(eps_low=0.2, eps_high=0.3, rows="all"),
     "cispo": CISPO(ratio_min=0.5),
     "reinforce": Reinforce(),
+    "sft": CrossEntropy(),
+    "topk-kd": TopKDistill(),
+    "topk-kd-renormalized": TopKDistill(tail="renormalize", ce_weight=0.3),
+    "topk-kd-reverse": TopKDistill(direction="reverse"),
     "dpo": DPO(),
     "dpo-smoothed": DPO(label_smoothing=0.2, length_normalised=True),
     "dpo-ipo": DPO(variant="ipo", beta=0.5),
