@@ -67,7 +67,12 @@ def _quiet() -> Iterator[None]:
 
     before = settings.get_current_profile_name()
     settings.register_profile(
-        "limite-laws", settings(), deadline=None, database=None, derandomize=True
+        "limite-laws",
+        settings(),
+        deadline=None,
+        database=None,
+        derandomize=True,
+        report_multiple_bugs=False,  # one law, one failure: a group of them hides what it is
     )
     settings.load_profile("limite-laws")
     try:

@@ -24,6 +24,7 @@ def advantage_laws(component: Advantage) -> dict[str, Callable[[], None]]:
 
     An advantage without a baseline gives equal rewards something other than 0 and says so by an
     attribute ``centred`` that is False. One whose ``needs_values`` is True gets groups with values.
+    One with settings ``baseline``, ``scale`` and ``std_ddof`` means by them what ``group`` does.
     """
     laws: list[Callable[[Advantage], None]] = [
         one_finite_value_for_each_response,
@@ -33,6 +34,8 @@ def advantage_laws(component: Advantage) -> dict[str, Callable[[], None]]:
     ]
     if getattr(component, "centred", True):
         laws.append(equal_rewards_give_nothing)
+    if getattr(component, "baseline", None) in ("mean", "leave-one-out"):
+        laws.append(rewards_count_from_their_baseline)
     return {law.__name__: functools.partial(law, component) for law in laws}
 
 
@@ -108,6 +111,36 @@ def equal_rewards_give_nothing(component: Advantage) -> None:
         flat = attrs.evolve(group, rewards=[reward] * len(group.rewards))
         values = values_of(component, flat)
         assert not values.any(), f"equal rewards of {reward} give {values.tolist()}, not 0"
+
+    check()
+
+
+def rewards_count_from_their_baseline(component: Advantage) -> None:
+    """``(R - baseline) / (spread + std_eps)``, the spread with its own ddof."""
+    others = getattr(component, "baseline", "mean") == "leave-one-out"
+    scaled = getattr(component, "scale", "none") == "std"
+    ddof = getattr(component, "std_ddof", 1)
+
+    @drawn(group=groups(st.sampled_from((0.0, 1.0, 0.5, -1.0))))
+    def check(group: Group) -> None:
+        rewards = [float(reward) for reward in group.rewards if reward is not None]
+        if min(rewards) == max(rewards):
+            return
+        count, total = len(rewards), sum(rewards)
+        base = [(total - r) / (count - 1) if others else total / count for r in rewards]
+        expected = torch.tensor(rewards).double() - torch.tensor(base).double()
+        if scaled:
+            mean = total / count
+            spread = (sum((r - mean) ** 2 for r in rewards) / (count - ddof)) ** 0.5
+            expected = expected / (spread + getattr(component, "std_eps", 1e-6))
+        found = values_of(component, group).double()
+        torch.testing.assert_close(
+            found if found.ndim == 1 else found[:, 0],
+            expected,
+            rtol=1e-6,
+            atol=1e-9,
+            msg=lambda detail: f"rewards {rewards} are not measured as its settings say\n{detail}",
+        )
 
     check()
 

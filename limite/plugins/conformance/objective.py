@@ -15,6 +15,7 @@ from torch import Tensor
 from limite.core.kinds import Objective
 from limite.core.train.columns import token_batch, totals_of
 from limite.core.types import DIFFERENTIABLE, Loss, Metric, TokenBatch, Totals
+from limite.plugins.conformance.objective_policy import policy_laws
 from limite.plugins.conformance.strategies import (
     COLUMNS,
     Column,
@@ -61,7 +62,12 @@ def objective_laws(
         laws.append(it_reads_what_it_needs)
         if set(needs) <= {"logp", "behavior_logp", "advantage"} and "advantage" in needs:
             laws.append(no_advantage_costs_nothing)
-    return {law.__name__: functools.partial(law, component, ways) for law in laws}
+    found: dict[str, Callable[[], None]] = {
+        law.__name__: functools.partial(law, component, ways) for law in laws
+    }
+    return found | {
+        law.__name__: functools.partial(law, component) for law in policy_laws(component)
+    }
 
 
 def rows_of_an_item(component: Objective) -> int:

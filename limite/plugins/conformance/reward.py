@@ -6,19 +6,29 @@ import math
 from collections.abc import Callable
 from copy import deepcopy
 
+import attrs
 from hypothesis import given
 from hypothesis import strategies as st
 
 from limite.core.kinds import Reward
-from limite.core.types import FINISH_REASONS, Answer, FinishReason, Problem, Response, Verdict
+from limite.core.types import (
+    FINISH_REASONS,
+    Answer,
+    FinishReason,
+    Outcome,
+    Problem,
+    Response,
+    Verdict,
+)
 
+OUTCOMES: tuple[Outcome, ...] = ("right", "wrong", "unreadable", "timed-out")
 TEXTS = st.text("0123456789#=+ \n<think>/é", max_size=30)
 PROBLEMS = st.builds(
     Problem, problem=TEXTS, answer=st.builds(Answer, type=st.just("integer"), value=TEXTS)
 )
 VERDICTS = st.builds(
     Verdict,
-    outcome=st.sampled_from(["right", "wrong", "unreadable", "timed-out"]),
+    outcome=st.sampled_from(OUTCOMES),
     extracted=st.none() | TEXTS,
     reason=TEXTS,
 )
@@ -49,8 +59,9 @@ def reward_laws(reward: Reward) -> dict[str, Callable[[], None]]:
 
     @given(PROBLEMS, responses(), VERDICTS)
     def is_total(problem: Problem, response: Response, verdict: Verdict) -> None:
-        value = reward(problem, response, verdict)
-        assert value is None or math.isfinite(value)
+        for outcome in OUTCOMES:
+            value = reward(problem, response, attrs.evolve(verdict, outcome=outcome))
+            assert value is None or math.isfinite(value), f"{outcome} earns {value}"
 
     @given(PROBLEMS, responses(), VERDICTS)
     def is_deterministic(problem: Problem, response: Response, verdict: Verdict) -> None:

@@ -56,10 +56,12 @@ def its_own_gold_is_right(component: Verifier) -> None:
 def another_value_is_wrong(component: Verifier) -> None:
     @given(gold=golds, change=integers.filter(bool))
     def check(gold: Answer, change: int) -> None:
-        other = attrs.evolve(gold, value=str(int(gold.value) + change))
-        assert not component(gold, write(component, other)).correct, (
-            f"{other.value} passes for {gold.value}"
-        )
+        value = int(gold.value)
+        for wrong in {value + change, value + 1, value - 1, 10 * value, -value} - {value}:
+            other = attrs.evolve(gold, value=str(wrong))
+            assert not component(gold, write(component, other)).correct, (
+                f"{other.value} passes for {gold.value}"
+            )
 
     check()
 
