@@ -43,7 +43,9 @@ if TYPE_CHECKING:
     from limite.core.recipe.recipe import Recipe as Recipe
     from limite.core.recipe.stages import RL as RL
     from limite.core.recipe.stages import SFT as SFT
+    from limite.core.recipe.stages import CriticSettings as CriticSettings
     from limite.core.recipe.stages import Eval as Eval
+    from limite.core.recipe.stages import FitCritic as FitCritic
     from limite.core.recipe.stages import Mix as Mix
     from limite.core.recipe.stages import Preference as Preference
     from limite.core.seeds import Seeds as Seeds
@@ -110,7 +112,7 @@ _MODULES = {
     "limite.core.model.spec": "AttentionShape ModelSpec",
     "limite.core.pretrained.tokenizer": "PretrainedTokenizer",
     "limite.core.recipe.recipe": "Recipe",
-    "limite.core.recipe.stages": "Eval Mix Preference RL SFT",
+    "limite.core.recipe.stages": "CriticSettings Eval FitCritic Mix Preference RL SFT",
     "limite.core.seeds": "Seeds",
     "limite.core.tokenizer": "CharacterTokenizer",
     "limite.core.types": (

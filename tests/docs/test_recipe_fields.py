@@ -17,14 +17,25 @@ from limite.core.model.spec import ModelSpec
 from limite.core.pretrained.tokenizer import PretrainedTokenizer
 from limite.core.recipe.load import load_recipe
 from limite.core.recipe.recipe import Recipe
-from limite.core.recipe.stages import RL, SFT, STAGE_KINDS, Eval, Mix, Preference
+from limite.core.recipe.stages import (
+    RL,
+    SFT,
+    STAGE_KINDS,
+    CriticSettings,
+    Eval,
+    FitCritic,
+    Mix,
+    Preference,
+)
 from limite.core.tokenizer import CharacterTokenizer
 from limite.core.train.correction import Correction
 
 PAGE = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text(encoding="utf-8")
 MODELS = (ModelSpec, LlamaSpec, LinearScaling, Llama3Scaling, YarnScaling)
 TOKENIZERS = (CharacterTokenizer, PretrainedTokenizer)
-SETTINGS = (Recipe, SFT, RL, Preference, Eval, Mix, HealthLimits, Correction, *MODELS, *TOKENIZERS)
+STAGES = (SFT, RL, FitCritic, Preference, Eval)
+PARTS = (Mix, HealthLimits, Correction, CriticSettings)
+SETTINGS = (Recipe, *STAGES, *PARTS, *MODELS, *TOKENIZERS)
 
 
 def section(cls: type[Any]) -> str:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -24,12 +25,21 @@ class Critic(nn.Module):
     ends as the names of other heads do, so that optimizers do not take it for a hidden matrix.
     """
 
-    def __init__(self, trunk: Decoder) -> None:
-        """A critic on ``trunk`` itself, its head unset: see ``start_head`` and ``critic_from``."""
+    def __init__(self, trunk: Decoder, *, outputs: int = 1) -> None:
+        """A critic on ``trunk`` itself, its head unset: see ``start_head`` and ``critic_from``.
+
+        With ``outputs`` above 1 it says so many numbers of a state, such as logits of bins.
+        """
         super().__init__()
         self.trunk = trunk.without_head()
+        kind = small_dtype(trunk.dtype)
         with trunk.device:
-            self.value_head = Matrix(1, trunk.spec.width, small_dtype(trunk.dtype), bias=True)
+            self.value_head = Matrix(outputs, trunk.spec.width, kind, bias=True)
+
+    @property
+    def outputs(self) -> int:
+        """How many numbers it says of a state."""
+        return self.value_head.weight.shape[0]
 
     @property
     def spec(self) -> DecoderSpec:
@@ -58,25 +68,35 @@ class Critic(nn.Module):
         return self.score(self.trunk(tokens, layout))
 
     def score(self, hidden: Tensor) -> Tensor:
-        """Final hidden states ``[..., width]`` to values ``[...]``, each by itself to the bit."""
+        """Final hidden states ``[..., width]`` to values ``[...]``, each by itself to the bit.
+
+        Where there are more ``outputs`` than one: ``[..., outputs]``.
+        """
         weight, bias = self.value_head.weight, self.value_head.bias
         assert bias is not None
+        wide = hidden.to(weight.dtype)
         # No matrix product: its order of summation may depend on how many states there are.
-        return (hidden.to(weight.dtype) * weight[0]).sum(-1) + bias[0]
+        found = [(wide * row).sum(-1) + start for row, start in zip(weight, bias, strict=True)]
+        return found[0] if len(found) == 1 else torch.stack(found, -1)
 
 
 @torch.no_grad()
-def start_head(critic: Critic, *, bias: float = 0.0, seed: int | Seeds | None = None) -> Critic:
+def start_head(
+    critic: Critic, *, bias: float | Sequence[float] = 0.0, seed: int | Seeds | None = None
+) -> Critic:
     """Gives the head of ``critic`` its first values, and returns the critic.
 
     With weight 0 every value is exactly ``bias``: with the mean return of what it will be fitted
     to, the first loss is the returns' variance, and nothing random has to be unlearnt. The first
     gradient then reaches the head alone, and the trunk from the second update on. ``seed`` draws a
-    normal weight of variance 1 / width instead.
+    normal weight of variance 1 / width instead. With more outputs than one ``bias`` lists them.
     """
     weight, start = critic.value_head.weight, critic.value_head.bias
     assert start is not None
-    start.fill_(bias)
+    said = [bias] if isinstance(bias, int | float) else list(bias)
+    if len(said) != critic.outputs:
+        raise ValueError(f"bias must be {critic.outputs} numbers, got {len(said)}")
+    start.copy_(torch.tensor(said, dtype=torch.float64))
     if seed is None:
         weight.zero_()
         return critic
@@ -88,14 +108,20 @@ def start_head(critic: Critic, *, bias: float = 0.0, seed: int | Seeds | None = 
 
 
 def critic_from(
-    actor: Decoder, *, bias: float = 0.0, seed: int | Seeds | None = None, share: bool = False
+    actor: Decoder,
+    *,
+    bias: float | Sequence[float] = 0.0,
+    seed: int | Seeds | None = None,
+    share: bool = False,
 ) -> Critic:
     """A critic on a copy of the actor's trunk, all of which trains, with a new head.
 
     An output head of the actor's own is not copied. With ``share`` the trunk is not copied either:
-    each sees what the other learns. ``bias`` and ``seed`` are those of ``start_head``.
+    each sees what the other learns. ``bias`` and ``seed`` are those of ``start_head``; as many
+    numbers as ``bias`` lists are said of each state.
     """
     trunk = actor.without_head()
     if not share:
         trunk = copy.deepcopy(trunk).requires_grad_(True)
-    return start_head(Critic(trunk), bias=bias, seed=seed)
+    outputs = 1 if isinstance(bias, int | float) else len(bias)
+    return start_head(Critic(trunk, outputs=outputs), bias=bias, seed=seed)

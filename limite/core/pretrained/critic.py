@@ -59,8 +59,13 @@ def save_critic(
     """Writes a critic into the new directory ``target``, as ``save_pretrained`` does a decoder.
 
     ``source`` is a directory of its trunk: the actor's, or ``CriticDirectory.model``. The head
-    stays in float32.
+    stays in float32. A critic of more outputs than one has no such directory.
     """
+    if critic.outputs != 1:
+        raise LimiteError(
+            f"a critic's directory holds one value a token, and this one says {critic.outputs} "
+            "numbers; fit one with kind 'mse' or 'bce'"
+        )
     kind = dtype_name(critic.dtype) if dtype is None else dtype
     shapes = unset_decoder(critic.spec, dtype=getattr(torch, kind), device="meta", head=False)
     write_model(

@@ -17,6 +17,7 @@ from limite.core.kernels.dispatch import Survey
 from limite.core.kinds import Advantage, LRSchedule, Optimizer
 from limite.core.model.settings import Model
 from limite.core.recipe.cost import Plan, plan_of
+from limite.core.recipe.critic_checks import critic_faults, fitting_faults, rollout_faults
 from limite.core.recipe.data_checks import pair_faults
 from limite.core.recipe.kernel_checks import kernel_survey
 from limite.core.recipe.load import LoadedRecipe, draft_recipe, finished, in_order
@@ -27,7 +28,17 @@ from limite.core.recipe.objective_checks import (
 )
 from limite.core.recipe.problem_checks import Texts, problem_faults
 from limite.core.recipe.recipe import Recipe
-from limite.core.recipe.stages import RL, SFT, START, Eval, Preference, Stage
+from limite.core.recipe.stages import (
+    RL,
+    SFT,
+    START,
+    VALUES,
+    CriticSettings,
+    Eval,
+    FitCritic,
+    Preference,
+    Stage,
+)
 from limite.core.registry import Registry
 from limite.core.types import Answer, Group, Problem, Response
 
@@ -130,10 +141,19 @@ def look_over(recipe: Recipe, registry: Registry, *, complete: bool = True) -> F
             ask(correction_faults(stage, registry), *place)
             ask(dealing_faults(stage), *place)
             ask(advantage_faults(stage), *place)
-        if isinstance(stage, (SFT, RL, Preference)):
-            ask(schedule_faults(stage), *place)
+            ask(critic_faults(recipe, name, stage, registry), *place)
+        if isinstance(stage, FitCritic):
+            ask(rollout_faults(recipe, name, stage), *place)
+            ask(fitting_faults(stage, registry, VALUES), *place)
+        if isinstance(stage, (SFT, RL, FitCritic, Preference)):
+            ask(schedule_faults(stage, stage), *place)
             if decoder is not None:
                 ask(optimizer_faults(stage, decoder), *place)
+        if isinstance(stage, RL) and isinstance(getattr(stage, "critic", None), CriticSettings):
+            critic = cast(CriticSettings, stage.critic)
+            ask(schedule_faults(stage, critic), *place, "critic")
+            if decoder is not None:
+                ask(optimizer_faults(critic, decoder), *place, "critic")
     kernels = kernel_survey(recipe, decoder)
     files = list(dict.fromkeys([*in_model, *in_tokenizer, *in_data]))
     return Findings(faults=faults, files=files, decoder=decoder, texts=texts, kernels=kernels)
@@ -255,11 +275,14 @@ def advantage_faults(stage: RL) -> Iterator[Fault]:
         for index in range(rollouts)
     ]
     rewards = [1.0] + [0.0] * (rollouts - 1)
+    reads_values = getattr(advantage, "needs_values", False)
     group = Group(
         problem=problem,
         responses=responses,
         rewards=rewards,
         correct=[reward > 0 for reward in rewards],
+        values=[[0.5, 0.5]] * rollouts if reads_values else None,
+        values_after=[0.5] * rollouts if reads_values else None,
     )
     try:
         lost = not bool(advantage(group).any())
@@ -274,24 +297,31 @@ def advantage_faults(stage: RL) -> Iterator[Fault]:
         yield Fault(("rollouts",), message)
 
 
-def schedule_faults(stage: SFT | RL | Preference) -> Iterator[Fault]:
-    """Asks the learning-rate schedule for the ends of the stage."""
+Trained = SFT | RL | FitCritic | Preference | CriticSettings
+"""Settings of something that has an optimizer and a learning rate of its own."""
+
+
+def schedule_faults(stage: SFT | RL | FitCritic | Preference, part: Trained) -> Iterator[Fault]:
+    """Asks a learning-rate schedule of the stage for the first update and the last."""
     updates = stage.steps * (stage.off_policy_updates + 1 if isinstance(stage, RL) else 1)
-    if not whole(stage.lr_schedule):
+    if not whole(part.lr_schedule):
         return
     try:
         for step in (0, updates - 1):
-            cast(LRSchedule, stage.lr_schedule)(step, updates)
+            cast(LRSchedule, part.lr_schedule)(step, updates)
     except Exception as error:  # whatever a component raises is a mistake in it
         yield Fault(("lr_schedule",), sentence(error))
 
 
-def optimizer_faults(stage: SFT | RL | Preference, decoder: Decoder) -> Iterator[Fault]:
-    """Asks the optimizer whether it takes the model's parameters."""
-    if not whole(stage.optimizer):
+def optimizer_faults(part: Trained, decoder: Decoder) -> Iterator[Fault]:
+    """Asks the optimizer whether it takes the parameters of the model, or of a critic on it."""
+    from limite.core.model.critic import Critic
+
+    if not whole(part.optimizer):
         return
+    module = Critic(decoder) if isinstance(part, (FitCritic, CriticSettings)) else decoder
     try:
-        cast(Optimizer, stage.optimizer).build(list(decoder.named_parameters()))
+        cast(Optimizer, part.optimizer).build(list(module.named_parameters()))
     except Exception as error:  # whatever a component raises is a mistake in it
         yield Fault(("optimizer",), sentence(error))
 

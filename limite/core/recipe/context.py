@@ -166,9 +166,16 @@ class StageContext:
         }
 
     def training_hashes(self) -> set[str]:
-        """Normalised-text hashes of every problem that earlier stages trained on."""
+        """Normalised-text hashes of every problem that earlier stages trained on.
+
+        A critic's problems count too: it decides what a policy learns.
+        """
         seen: set[str] = set()
-        for name in earlier_training(self.recipe, self.name):
+        names = list(self.recipe.stages)
+        for name in names[: names.index(self.name)]:
+            stage = self.recipe.stages[name]
+            if not (stage.trains or stage.gives_critic):
+                continue
             module = importlib.import_module(self.recipe.stages[name].runner.partition(":")[0])
             seen |= module.training_hashes(self.for_stage(name))
         return seen

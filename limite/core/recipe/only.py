@@ -12,6 +12,7 @@ from limite.core.recipe.context import earlier_training
 from limite.core.recipe.load import LoadedRecipe
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.rundir import RunDirectory
+from limite.core.recipe.stages import RL, FitCritic
 
 
 def chosen_stages(recipe: Recipe, only: Sequence[str]) -> list[str]:
@@ -31,6 +32,10 @@ def needed_by(recipe: Recipe, name: str) -> list[str]:
     stage = recipe.stages[name]
     needed = [stage.start] if stage.start is not None else earlier_training(recipe, name)[-1:]
     others = [getattr(stage, field, None) for field in ("against", "reference", "rollouts")]
+    if isinstance(stage, FitCritic):
+        others.append(stage.rollouts_among(recipe.stages, name))
+    if isinstance(stage, RL) and stage.critic is not None:
+        others.append(stage.critic.start)
     named = [other for other in others if other in recipe.stages]
     return list(dict.fromkeys([*needed, *named]))
 

@@ -77,6 +77,8 @@ def problem_faults(
     With a tokenizer that is not ``readable`` they are drawn and not encoded.
     """
     texts[name] = Texts()
+    if not hasattr(stage, "problems"):
+        return
     mix = mix_of(stage)
     unknown = set()
     for fault in _generator_faults(mix, registry):

@@ -22,6 +22,8 @@ class Valued:
     mask: Tensor  # [B, T] bool
     after: Tensor | None  # [B] of the states after the last tokens
 
+    # [B, T, K] and [B, K] of a critic with K outputs.
+
 
 def replay_values(critic: Critic, rows: Sequence[Row], *, after: bool = False) -> Valued:
     """The values of ``rows`` under ``critic``, in float32.
@@ -33,9 +35,11 @@ def replay_values(critic: Critic, rows: Sequence[Row], *, after: bool = False) -
     packed = pack(rows, critic.device, whole=after)
     hidden = critic.trunk(packed.tokens, packed.layout)  # [N, width]
     picked = critic.score(hidden[packed.predictors])  # [M]
-    spread = picked.new_zeros(packed.mask.shape)
+    mask = packed.mask
+    places = mask if picked.ndim == 1 else mask[..., None].expand(*mask.shape, picked.shape[1])
+    spread = picked.new_zeros(places.shape)
     ends = None
     if after:
         last = packed.layout.lengths_tensor.cumsum(0) - 1  # [B]
         ends = critic.score(hidden[last])
-    return Valued(values=spread.masked_scatter(packed.mask, picked), mask=packed.mask, after=ends)
+    return Valued(values=spread.masked_scatter(places, picked), mask=mask, after=ends)

@@ -11,8 +11,10 @@ import torch
 from limite.core.errors import RunFailed
 from limite.core.health.ratios import RatioHealth, RatioSums
 from limite.core.kinds import Objective
+from limite.core.recipe.runners.critic import StageCritic
 from limite.core.recipe.runners.reference import Reference
 from limite.core.recipe.runners.session import TrainingSession, accumulate
+from limite.core.recipe.runners.values import TaughtRow, combine
 from limite.core.recipe.stages import RL
 from limite.core.seeds import Seeds
 from limite.core.train.accumulate import microbatches
@@ -33,6 +35,7 @@ class ScoredRow:
     group: int
     behavior_topk_logp: Sequence[Sequence[float]] = ()  # [L, K] nats
     weights: Sequence[float] = ()  # [L] of the correction; none: 1
+    taught: TaughtRow | None = None  # what the critic is to learn of it
 
     @property
     def has_signal(self) -> bool:
@@ -57,11 +60,6 @@ def pad_lists(rows: Sequence[Sequence[Sequence[float]]], mask: torch.Tensor) -> 
     return spread
 
 
-def combine(into: dict[str, Metric], metrics: dict[str, Metric]) -> None:
-    for name, metric in metrics.items():
-        into[name] = into[name].combine(metric) if name in into else metric
-
-
 @attrs.frozen(kw_only=True, eq=False)
 class Learner:
     """Turns scored groups into optimizer updates."""
@@ -71,6 +69,7 @@ class Learner:
     objective: Objective
     response_tokens: int
     reference: Reference | None = None
+    critic: StageCritic | None = None
 
     @property
     def reads(self) -> frozenset[str] | None:
@@ -208,7 +207,10 @@ class Learner:
         return metrics
 
     def learn(self, rows: Sequence[ScoredRow], seeds: Seeds) -> dict[str, float | None]:
-        """All updates of one rollout batch, whole groups dealt to them in a seeded order."""
+        """All updates of one rollout batch, whole groups dealt to them in a seeded order.
+
+        A critic goes first, on the same groups.
+        """
         groups = sorted({row.group for row in rows})
         metrics: dict[str, Metric] = {}
         by_group: dict[int, list[ScoredRow]] = {group: [] for group in groups}
@@ -222,5 +224,9 @@ class Learner:
                 rows=len(picked),
                 response_tokens=self.response_tokens,
             )
+            if self.critic is not None:
+                taught = [row.taught for row in picked if row.taught is not None]
+                where = self.session.context.place(self.session.clocks.step)
+                combine(metrics, self.critic.update(taught, where=where))
             combine(metrics, self.update(picked, totals))
         return {name: metric.result() for name, metric in metrics.items()}

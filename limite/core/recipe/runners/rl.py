@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import attrs
@@ -17,10 +17,12 @@ from limite.core.kinds import (
     Objective,
     Optimizer,
 )
+from limite.core.recipe.runners.critic import StageCritic, taught_rows
 from limite.core.recipe.runners.learner import Learner, ScoredRow
 from limite.core.recipe.runners.reference import Reference
 from limite.core.recipe.runners.rollouts import Rollouts, arm_metrics, sample_metrics
 from limite.core.recipe.runners.session import Clocks, TrainingSession
+from limite.core.recipe.runners.values import TaughtRow
 from limite.core.recipe.stages import RL
 from limite.core.rollout.store import group_lines
 from limite.core.separation import text_hash
@@ -28,6 +30,8 @@ from limite.core.train.replay import Row
 from limite.core.types import Group
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from limite.core.recipe.context import StageContext
 
 
@@ -57,11 +61,19 @@ def refuse_missing_rollouts(context: StageContext, steps: int) -> None:
             ) from error
 
 
-def rows_of(groups: Sequence[Group], advantage: Advantage) -> list[ScoredRow]:
+def rows_of(
+    groups: Sequence[Group],
+    advantage: Advantage,
+    taught: Sequence[TaughtRow | None] | None = None,
+) -> list[ScoredRow]:
     """What the learner needs of every response, in sampling order."""
+    credited: Sequence[Tensor] = [advantage(group) for group in groups]  # each [G] or [G, T]
+    over_batch = getattr(advantage, "over_batch", None)
+    if over_batch is not None:
+        credited = over_batch(groups, credited)
+    lessons = iter(taught or ())
     rows = []
-    for number, group in enumerate(groups):
-        credit = advantage(group)  # [G] or [G, T]
+    for number, (group, credit) in enumerate(zip(groups, credited, strict=True)):
         longest = max(len(response.completion_ids) for response in group.responses)
         if credit.shape[0] != len(group.responses) or (
             credit.ndim == 2 and credit.shape[1] < longest
@@ -84,6 +96,7 @@ def rows_of(groups: Sequence[Group], advantage: Advantage) -> list[ScoredRow]:
                     behavior_topk_logp=response.topk_logprobs,
                     advantage=share[:length] if isinstance(share, list) else [share] * length,
                     group=number,
+                    taught=next(lessons, None),
                 )
             )
     return rows
@@ -122,6 +135,7 @@ def run(context: StageContext) -> dict[str, Any]:
         objective=cast(Objective, stage.objective),
         response_tokens=largest,
         reference=Reference.of(context, stage, session),
+        critic=StageCritic.of(context, stage, session, response_tokens=largest),
     )
     clocks = session.clocks
     with context.loggers(stage.steps) as log:
@@ -132,7 +146,7 @@ def run(context: StageContext) -> dict[str, Any]:
             log(clocks.step, {"time_s": session.time_s(), "tokens": clocks.tokens, **metrics})
             context.after_step(
                 clocks.step,
-                lambda: save(session, rollouts, learner.reference),
+                lambda: save(rollouts, learner),
                 stage.checkpoint_every,
                 stage.steps,
             )
@@ -151,12 +165,26 @@ def run(context: StageContext) -> dict[str, Any]:
     }
 
 
-def save(session: TrainingSession, rollouts: Rollouts, reference: Reference | None) -> None:
+def save(rollouts: Rollouts, learner: Learner) -> None:
     """A checkpoint of the finished step, from which all of the stage goes on."""
-    if reference is None:
-        session.save(rollouts.state())
-    else:
-        session.save({**rollouts.state(), **reference.state()}, reference.payloads())
+    state = rollouts.state()
+    payloads: dict[str, Mapping[str, Tensor]] = {}
+    for part in (learner.reference, learner.critic):
+        if part is not None:
+            state |= part.state()
+            payloads |= part.payloads()
+    learner.session.save(state, payloads)
+
+
+def credited_rows(
+    groups: Sequence[Group], advantage: Advantage, critic: StageCritic | None
+) -> list[ScoredRow]:
+    """What the learner needs of every response, with what a critic says of it and is to learn."""
+    if critic is None:
+        return rows_of(groups, advantage)
+    after = bool(getattr(advantage, "bootstrap_truncated", False))
+    valued, said = critic.read(groups, after=after)
+    return rows_of(valued, advantage, taught_rows(valued, said, advantage))
 
 
 def reset_reference(stage: RL, learner: Learner) -> dict[str, float]:
@@ -195,7 +223,7 @@ def one_batch(
     write_jsonl(context.run.rollout_file(context.name, step + 1), group_lines(groups))
     rollout_s = time.perf_counter() - started
     started = time.perf_counter()
-    rows = rows_of(groups, cast(Advantage, stage.advantage))
+    rows = credited_rows(groups, cast(Advantage, stage.advantage), learner.critic)
     metrics: dict[str, float | int | str | None] = {**sample_metrics(groups), **resets}
     verdicts: Sequence[GateVerdict] = ()
     measured = step % stage.health.every == 0

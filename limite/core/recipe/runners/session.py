@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import attrs
 import torch
+from torch import nn
 
 from limite.core.checkpoint.read import newest_checkpoint
 from limite.core.checkpoint.state import (
@@ -18,9 +19,8 @@ from limite.core.checkpoint.state import (
 )
 from limite.core.checkpoint.write import write_checkpoint
 from limite.core.errors import LimiteError
-from limite.core.health.numerics import check_loss
 from limite.core.kinds import LRSchedule, Optimizer
-from limite.core.train.clip import clip_gradient_norm
+from limite.core.recipe.runners.stepper import Stepper
 
 if TYPE_CHECKING:
     from limite.core.model.decoder import Decoder
@@ -45,6 +45,9 @@ class TrainingSession:
     weights the stage begins with. Saves happen between updates only.
     """
 
+    payload: ClassVar[str] = "model"
+    """What the weights being trained are called in a checkpoint."""
+
     def __init__(
         self,
         context: StageContext,
@@ -57,26 +60,25 @@ class TrainingSession:
     ) -> None:
         self.context = context
         saved = newest_checkpoint(context.checkpoints, echo=context.echo)
-        first = saved is None and context.start_stage() is None
-        self.decoder: Decoder = context.new_decoder(values=first)
-        self.optimizer_settings = optimizer
-        self.renew_optimizer()
-        self.lr_schedule = lr_schedule
-        self.total_updates = total_updates
-        self.clip_norm = clip_norm
+        self.module = self.begin(restored=saved is not None)
+        self.stepper = Stepper(
+            module=self.module,
+            settings=optimizer,
+            lr_schedule=lr_schedule,
+            total_updates=total_updates,
+            clip_norm=clip_norm,
+        )
         self.keep = keep
         self.clocks = Clocks()
         self.saved_state: Mapping[str, Any] = {}
         self.saved_payloads: Mapping[str, Mapping[str, torch.Tensor]] = {}
-        if saved is None:
-            context.load_start_weights(self.decoder)
-        else:
+        if saved is not None:
             if saved.contract != context.contract:
                 raise LimiteError(
                     f"{saved.path} is not a checkpoint of this stage of this recipe: it was "
                     f"written under {dict(saved.contract)}, here it is {dict(context.contract)}"
                 )
-            restore_module(self.decoder, saved.payloads["model"])
+            restore_module(self.module, saved.payloads[self.payload])
             restore_optimizer(self.optimizer, saved.payloads["optimizer"], saved.state["optimizer"])
             self.clocks = Clocks(**saved.state["clocks"])
             self.saved_state = saved.state["stage"]
@@ -84,36 +86,38 @@ class TrainingSession:
         context.forget_after(self.clocks.step)
         self._started = time.perf_counter() - self.clocks.time_s
 
+    def begin(self, *, restored: bool) -> nn.Module:
+        """What the stage trains, with the weights it begins with; with any, if ``restored``."""
+        first = not restored and self.context.start_stage() is None
+        decoder = self.context.new_decoder(values=first)
+        if not restored:
+            self.context.load_start_weights(decoder)
+        return decoder
+
+    @property
+    def decoder(self) -> Decoder:
+        """The policy being trained."""
+        return cast("Decoder", self.module)
+
+    @property
+    def optimizer(self) -> torch.optim.Optimizer:
+        return self.stepper.optimizer
+
     def renew_optimizer(self) -> None:
         """An optimizer that remembers nothing."""
-        self.optimizer = self.optimizer_settings.build(self.decoder.named_parameters())
-        self.initial_rates = [group["lr"] for group in self.optimizer.param_groups]
+        self.stepper.renew()
 
     def time_s(self) -> float:
         """Seconds spent in this stage, over all its processes."""
         return time.perf_counter() - self._started
-
-    def rate(self) -> float:
-        """Sets the learning rates for the next update; returns the first group's."""
-        factor = self.lr_schedule(self.clocks.updates, self.total_updates)
-        for group, initial in zip(self.optimizer.param_groups, self.initial_rates, strict=True):
-            group["lr"] = initial * factor
-        return float(self.optimizer.param_groups[0]["lr"])
 
     def update(self, loss: float) -> dict[str, float]:
         """Clips the accumulated gradient and applies one optimizer step.
 
         A loss or gradient that is not finite raises ``RunFailed`` before anything is changed.
         """
-        check_loss(loss, where=self.context.place(self.clocks.step))
-        rate = self.rate()
-        norm = clip_gradient_norm(
-            self.decoder.parameters(),
-            self.clip_norm,
-            where=self.context.place(self.clocks.step),
-        )
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
+        where = self.context.place(self.clocks.step)
+        rate, norm = self.stepper.update(loss, self.clocks.updates, where=where)
         self.clocks.updates += 1
         return {"optim/lr": rate, "optim/gradient_norm": norm}
 
@@ -129,7 +133,7 @@ class TrainingSession:
         write_checkpoint(
             self.context.checkpoints,
             self.clocks.step,
-            {"model": module_payload(self.decoder), "optimizer": tensors, **(payloads or {})},
+            {self.payload: module_payload(self.module), "optimizer": tensors, **(payloads or {})},
             {
                 "optimizer": numbers,
                 "clocks": attrs.asdict(self.clocks),
@@ -141,7 +145,7 @@ class TrainingSession:
 
     def parameters(self) -> int:
         """How many numbers are trained."""
-        return sum(parameter.numel() for parameter in self.decoder.parameters())
+        return sum(parameter.numel() for parameter in self.module.parameters())
 
 
 def accumulate(loss: torch.Tensor) -> float:

@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from limite.core.recipe.stages.base import Mix as Mix
 from limite.core.recipe.stages.base import Stage as Stage
+from limite.core.recipe.stages.critic import OLD_VALUE as OLD_VALUE
+from limite.core.recipe.stages.critic import VALUES as VALUES
+from limite.core.recipe.stages.critic import CriticSettings as CriticSettings
+from limite.core.recipe.stages.critic import FitCritic as FitCritic
 from limite.core.recipe.stages.evaluation import Eval as Eval
 from limite.core.recipe.stages.preference import Preference as Preference
 from limite.core.recipe.stages.reinforcement import PLAIN_ADVANTAGE as PLAIN_ADVANTAGE
@@ -14,6 +18,8 @@ from limite.core.recipe.stages.reinforcement import RL as RL
 from limite.core.recipe.stages.reinforcement import START as START
 from limite.core.recipe.stages.supervised import SFT as SFT
 
-STAGE_KINDS: dict[str, type[Stage]] = {stage.kind: stage for stage in (SFT, RL, Preference, Eval)}
+STAGE_KINDS: dict[str, type[Stage]] = {
+    stage.kind: stage for stage in (SFT, RL, FitCritic, Preference, Eval)
+}
 
 Stage.kinds = STAGE_KINDS  # what `type` says in settings files, and the class it stands for

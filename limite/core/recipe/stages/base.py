@@ -47,6 +47,11 @@ class Stage:
     kind: ClassVar[str]
     runner: ClassVar[str]
     trains: ClassVar[bool] = False
+    """Whether later stages may go on from its weights as those of a policy."""
+    gives_critic: ClassVar[bool] = False
+    """Whether it leaves a critic."""
+    records_rollouts: ClassVar[bool] = False
+    """Whether it leaves scored responses that a critic can be fitted to."""
     kinds: ClassVar[Mapping[str, type[Stage]]] = {}
     start: str | None = attrs.field(
         default=None,

@@ -19,6 +19,7 @@ from limite.core.kinds import (
     Verifier,
 )
 from limite.core.recipe.stages.base import Mix, Stage
+from limite.core.recipe.stages.critic import CriticSettings
 from limite.core.train.correction import Correction
 from limite.core.validators import option
 
@@ -39,6 +40,7 @@ class RL(Stage):
     kind: ClassVar[str] = "rl"
     runner: ClassVar[str] = "limite.core.recipe.runners.rl:run"
     trains: ClassVar[bool] = True
+    records_rollouts: ClassVar[bool] = True
     problems: Mix
     steps: int = attrs.field(
         default=100, validator=and_(ge(1), le(10**9)), metadata={"unit": "rollout batches"}
@@ -95,6 +97,10 @@ class RL(Stage):
     )
     advantage: Advantage | str | None = attrs.field(
         default=None, metadata={"help": "without it the one that belongs to the objective"}
+    )
+    critic: CriticSettings | None = attrs.field(
+        default=None,
+        metadata={"help": "whose values the advantage reads, where it reads any"},
     )
     reward: Reward | str = "accuracy"
     verifier: Verifier | str = "exact"

@@ -1,0 +1,51 @@
+"""One module being trained: its optimizer, its learning rate, the limit on its gradient."""
+
+from __future__ import annotations
+
+import attrs
+import torch
+from torch import nn
+
+from limite.core.health.numerics import check_loss
+from limite.core.kinds import LRSchedule, Optimizer
+from limite.core.train.clip import clip_gradient_norm
+
+
+@attrs.define(kw_only=True, eq=False)
+class Stepper:
+    """Applies updates to ``module``. How many there were is the caller's to know."""
+
+    module: nn.Module
+    settings: Optimizer
+    lr_schedule: LRSchedule
+    total_updates: int
+    clip_norm: float
+    optimizer: torch.optim.Optimizer = attrs.field(init=False)
+    initial_rates: list[float] = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        """An optimizer that remembers nothing."""
+        self.optimizer = self.settings.build(self.module.named_parameters())
+        self.initial_rates = [group["lr"] for group in self.optimizer.param_groups]
+
+    def rate(self, updates: int) -> float:
+        """Sets the learning rates for update number ``updates``; returns the first group's."""
+        factor = self.lr_schedule(updates, self.total_updates)
+        for group, initial in zip(self.optimizer.param_groups, self.initial_rates, strict=True):
+            group["lr"] = initial * factor
+        return float(self.optimizer.param_groups[0]["lr"])
+
+    def update(self, loss: float, updates: int, *, where: str) -> tuple[float, float]:
+        """Clips the accumulated gradient and applies one step; its learning rate and norm.
+
+        A loss or gradient that is not finite raises ``RunFailed`` before anything is changed.
+        """
+        check_loss(loss, where=where)
+        rate = self.rate(updates)
+        norm = clip_gradient_norm(self.module.parameters(), self.clip_norm, where=where)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        return rate, norm
