@@ -9,10 +9,17 @@ from typing import Any
 from limite.core.config_faults import Fault
 from limite.core.errors import did_you_mean
 from limite.core.recipe.recipe import Recipe
-from limite.core.recipe.stages import OLD_VALUE, RL, VALUES, CriticSettings, FitCritic, Stage
+from limite.core.recipe.stages import (
+    ENDING,
+    OLD_VALUE,
+    RL,
+    VALUES,
+    CriticSettings,
+    FitCritic,
+    Stage,
+    files_at,
+)
 from limite.core.registry import Registry
-
-ENDING = ".jsonl.zst"
 
 
 def critic_faults(recipe: Recipe, name: str, stage: RL, registry: Registry) -> Iterator[Fault]:
@@ -77,21 +84,20 @@ def fitting_faults(
 
 def rollout_faults(recipe: Recipe, name: str, stage: FitCritic) -> Iterator[Fault]:
     """Where the rollouts come from must be there, or come earlier."""
-    if stage.files:
+    if stage.rollout_files:
         if stage.rollouts is not None:
-            yield Fault(("rollouts",), "must be left out where 'files' are given")
-        for number, given in enumerate(stage.files):
-            place = Path(given)
-            if not (any(place.glob(f"*{ENDING}")) if place.is_dir() else place.is_file()):
+            yield Fault(("rollouts",), "must be left out where 'rollout_files' are given")
+        for number, given in enumerate(stage.rollout_files):
+            if not files_at(Path(given)):
                 message = f"no rollout file ({ENDING}) is at {given}"
-                yield Fault(("files", number), message)
+                yield Fault(("rollout_files", number), message)
         return
     stages = recipe.stages
     found = stage.rollouts_among(stages, name)
     if found is None:
         message = (
             "there is no earlier rl stage whose rollouts it could be fitted to; put one before it, "
-            "or name rollout files with 'files'"
+            "or name rollout files with 'rollout_files'"
         )
         yield Fault(("rollouts",), message)
         return

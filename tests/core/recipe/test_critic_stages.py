@@ -153,7 +153,10 @@ def test_an_online_critic_learns_before_the_policy_and_apart_from_it(again, monk
         assert taught == 4 * len(groups)  # every response of the same four groups
 
 
-def test_a_frozen_critic_stays_as_it_was_to_the_bit(whole, again, monkeypatch):
+def test_a_frozen_critic_stays_as_it_was_to_the_bit(
+    whole, again, monkeypatch, stopped_and_gone_on, digest
+):
+    sets = ["stages.more.critic.mode=frozen", "stages.more.objective=dppo-critic"]
     kept = []
     made = StageCritic.of.__func__
 
@@ -162,7 +165,8 @@ def test_a_frozen_critic_stays_as_it_was_to_the_bit(whole, again, monkeypatch):
         return kept[-1]
 
     monkeypatch.setattr(StageCritic, "of", classmethod(of))
-    result = again("stages.more.critic.mode=frozen")
+    result = again(*sets)
+    monkeypatch.undo()
     (critic,) = kept
     assert critic.stepper is None
     assert all(each.grad is None for each in critic.values.critic.parameters())
@@ -175,47 +179,49 @@ def test_a_frozen_critic_stays_as_it_was_to_the_bit(whole, again, monkeypatch):
         assert "critic-optimizer" not in found
     assert all("value/lr" not in line for line in lines_of(result, "more"))
     assert all(line["value/loss"] > 0 for line in lines_of(result, "more"))
-    # Its values are read all the same: another critic credits other tokens.
-    learnt = payloads(whole, "more", 3)["model"]
-    assert not same(payloads(result, "more", 3)["model"], learnt)
+    assert digest(stopped_and_gone_on(*sets).path) == digest(result.path)
 
 
-@pytest.mark.parametrize("mode", ["online", "frozen"])
-def test_a_stage_with_a_critic_goes_on_bit_for_bit(again, digest, monkeypatch, tmp_path, mode):
-    sets = [f"stages.more.critic.mode={mode}", "stages.more.objective=dppo-critic"]
-    uninterrupted = again(*sets)
-    one_batch = rl.one_batch
+@pytest.fixture
+def stopped_and_gone_on(again, monkeypatch, tmp_path):
+    """The run that is stopped in the middle of a stage and then goes on to its end."""
 
-    def stop_at_the_third(context, stage, rollouts, learner):
-        if learner.session.clocks.step == 2:
+    def run(*sets, only="more"):
+        before = set(tmp_path.iterdir())
+        with monkeypatch.context() as patch:
+            if only == "more":
+                halt(patch, rl, "one_batch", lambda *given: given[3].session.clocks.step == 2)
+            else:
+                halt(patch, fit_critic.Fit, "update", lambda fit: fit.session.clocks.step == 7)
+            with pytest.raises(RunStopped):
+                again(*sets, only=(only,))
+        (stopped,) = set(tmp_path.iterdir()) - before
+        return go_on(stopped, echo=quiet)
+
+    return run
+
+
+def halt(patch, where, name, when):
+    """Interrupts the run before a step of which ``when`` is true."""
+    whole = getattr(where, name)
+
+    def step(*given):
+        if when(*given):
             raise KeyboardInterrupt
-        return one_batch(context, stage, rollouts, learner)
+        return whole(*given)
 
-    monkeypatch.setattr(rl, "one_batch", stop_at_the_third)
-    with pytest.raises(RunStopped):
-        again(*sets)
-    monkeypatch.undo()
-    (stopped,) = (path for path in tmp_path.iterdir() if path != uninterrupted.path)
-    go_on(stopped, echo=quiet)
-    assert digest(stopped) == digest(uninterrupted.path)
+    patch.setattr(where, name, step)
 
 
-def test_fitting_goes_on_bit_for_bit(again, digest, monkeypatch, tmp_path):
-    uninterrupted = again(only=("fit",))
-    update = fit_critic.Fit.update
+@pytest.mark.parametrize("stage", ["fit", "more"])
+def test_a_stopped_stage_goes_on_bit_for_bit(whole, stopped_and_gone_on, digest, stage):
+    def of_stage(result):
+        found = digest(result.path)
+        return {name: each for name, each in found.items() if f"-{stage}/" in name}
 
-    def stop_after_seven(self):
-        if self.session.clocks.step == 7:
-            raise KeyboardInterrupt
-        return update(self)
-
-    monkeypatch.setattr(fit_critic.Fit, "update", stop_after_seven)
-    with pytest.raises(RunStopped):
-        again(only=("fit",))
-    monkeypatch.undo()
-    (stopped,) = (path for path in tmp_path.iterdir() if path != uninterrupted.path)
-    go_on(stopped, echo=quiet)
-    assert digest(stopped) == digest(uninterrupted.path)
+    expected = of_stage(whole)
+    assert len(expected) > 4
+    assert of_stage(stopped_and_gone_on(only=stage)) == expected
 
 
 def test_a_critic_may_say_logits_or_bins(again):
@@ -234,7 +240,7 @@ def test_a_critic_may_say_logits_or_bins(again):
 
 def test_files_stand_in_for_a_stage(whole, again, tmp_path):
     folder = whole.path / "stages/03-rl/rollouts"
-    result = again(f"stages.fit.files=['{folder}']", only=("fit",))
+    result = again(f"stages.fit.rollout_files=['{folder}']", only=("fit",))
     at = whole.stages["fit"]["steps"]
     assert same(payloads(result, "fit", at)["critic"], payloads(whole, "fit", at)["critic"])
     records = list(read_jsonl(folder / "000001.jsonl.zst"))
@@ -243,7 +249,7 @@ def test_files_stand_in_for_a_stage(whole, again, tmp_path):
     write_jsonl(strange, records)
     with pytest.raises(LimiteError, match="recorded with another tokenizer"):
         again(
-            f"stages.fit.files=['{strange}']",
+            f"stages.fit.rollout_files=['{strange}']",
             "stages.fit.mixed_only=false",
             only=("fit",),
         )
@@ -266,7 +272,7 @@ def test_files_stand_in_for_a_stage(whole, again, tmp_path):
         (["stages.more.start=fit"], "the stage 'fit' does not train"),
         (["stages.fit.rollouts=more"], "'more' does not come before this one"),
         (["stages.fit.rollouts=sft"], "the stage 'sft' records no rollouts"),
-        (["stages.fit.files=['nowhere']"], "no rollout file (.jsonl.zst) is at nowhere"),
+        (["stages.fit.rollout_files=['nowhere']"], "no rollout file (.jsonl.zst) is at nowhere"),
         (["stages.fit.objective=dppo"], "'dppo' fits no critic: it does not read 'value'"),
         (["stages.fit.objective.clip=0.2"], "'value-regression' reads old_value"),
         (

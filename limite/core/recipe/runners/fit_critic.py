@@ -8,7 +8,6 @@ import attrs
 from torch import Tensor, nn
 
 from limite.core.checkpoint.state import module_payload
-from limite.core.errors import LimiteError
 from limite.core.kinds import LRSchedule, Objective, Optimizer
 from limite.core.model.critic import Critic, critic_from
 from limite.core.recipe.runners.critic import PAYLOAD
@@ -99,11 +98,6 @@ class Fit:
         )
         saved = session.saved_state
         if saved:
-            if saved["rollouts_sha256"] != lessons.sha256:
-                raise LimiteError(
-                    f"stage {context.name!r} cannot go on: the rollouts it reads are not those it "
-                    "began with"
-                )
             best, weights = Best(**saved["best"]), dict(session.saved_payloads[PAYLOAD])
         else:
             loss, _ = values.judge(lessons.held_out, where=context.place(0))
@@ -156,8 +150,7 @@ class Fit:
         return {"held_out/loss": loss, "held_out/explained_variance": explained}
 
     def save(self) -> None:
-        state = {"best": attrs.asdict(self.best), "rollouts_sha256": self.lessons.sha256}
-        self.session.save(state, {PAYLOAD: self.weights})
+        self.session.save({"best": attrs.asdict(self.best)}, {PAYLOAD: self.weights})
 
 
 def copy_of(critic: Critic) -> dict[str, Tensor]:

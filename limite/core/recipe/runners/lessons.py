@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -11,9 +10,9 @@ import attrs
 
 from limite.core.errors import LimiteError, RunFailed
 from limite.core.health.contrast import is_flat
-from limite.core.jsonl import read_jsonl, storage_error
+from limite.core.jsonl import read_jsonl
 from limite.core.recipe.runners.values import TaughtRow
-from limite.core.recipe.stages import FitCritic
+from limite.core.recipe.stages import FitCritic, files_at
 from limite.core.rollout.store import read_groups
 from limite.core.seeds import Seeds
 from limite.core.separation import text_hash
@@ -23,24 +22,13 @@ from limite.core.types import Group
 if TYPE_CHECKING:
     from limite.core.recipe.context import StageContext
 
-ENDING = ".jsonl.zst"
-
 
 def rollout_files(context: StageContext) -> list[Path]:
     """The files that the stage reads, in order."""
     stage = cast(FitCritic, context.stage)
-    if not stage.files:
-        name = rollouts_of(context)
-        return sorted((context.run.stage(name) / "rollouts").glob(f"*{ENDING}"))
-    return [file for given in stage.files for file in files_at(Path(given))]
-
-
-def files_at(place: Path) -> list[Path]:
-    """A rollout file, or those in a folder; none is a LimiteError."""
-    found = sorted(place.glob(f"*{ENDING}")) if place.is_dir() else [place]
-    if not found or not place.exists():
-        raise LimiteError(f"{place}: no rollout file ({ENDING}) is there")
-    return found
+    if stage.rollout_files:
+        return [Path(file) for file in stage.files]
+    return files_at(context.run.stage(rollouts_of(context)) / "rollouts")
 
 
 def rollouts_of(context: StageContext) -> str:
@@ -59,7 +47,6 @@ class Lessons:
     held_out: Sequence[TaughtRow]
     held_out_problems: int
     mean_reward: float
-    sha256: str
 
 
 def recorded(files: Sequence[Path]) -> Iterator[tuple[Path, Group]]:
@@ -100,7 +87,6 @@ def read_lessons(context: StageContext, stage: FitCritic) -> Lessons:
         held_out=[row for problem in problems if problem in held for row in by_problem[problem]],
         held_out_problems=len(held),
         mean_reward=sum(row.target[0] for row in fitted) / len(fitted),
-        sha256=digest_of(files),
     )
 
 
@@ -121,14 +107,3 @@ def refuse_other_tokens(context: StageContext, row: Row, file: Path) -> None:
             "it was recorded with another tokenizer"
         )
     context.fits(len(ids), f"a response in {file}")
-
-
-def digest_of(files: Sequence[Path]) -> str:
-    """SHA-256 over the contents of some files."""
-    whole = hashlib.sha256()
-    for file in files:
-        try:
-            whole.update(hashlib.sha256(file.read_bytes()).digest())
-        except OSError as error:
-            raise storage_error(error, file) from error
-    return whole.hexdigest()

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from limite.core.recipe.stages.base import Mix as Mix
 from limite.core.recipe.stages.base import Stage as Stage
+from limite.core.recipe.stages.critic import ENDING as ENDING
 from limite.core.recipe.stages.critic import OLD_VALUE as OLD_VALUE
 from limite.core.recipe.stages.critic import VALUES as VALUES
 from limite.core.recipe.stages.critic import CriticSettings as CriticSettings
 from limite.core.recipe.stages.critic import FitCritic as FitCritic
+from limite.core.recipe.stages.critic import files_at as files_at
 from limite.core.recipe.stages.evaluation import Eval as Eval
 from limite.core.recipe.stages.preference import Preference as Preference
 from limite.core.recipe.stages.reinforcement import PLAIN_ADVANTAGE as PLAIN_ADVANTAGE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import ClassVar
 
 import attrs
@@ -17,6 +18,16 @@ VALUES = frozenset({"value", "value_target"})
 
 OLD_VALUE = "old_value"
 """What the critic said before the updates of a batch: there in RL stages alone."""
+
+ENDING = ".jsonl.zst"
+"""What the names of rollout files end in."""
+
+
+def files_at(place: Path) -> list[Path]:
+    """A rollout file, or those in a folder, in order; none where there are none."""
+    if place.is_dir():
+        return sorted(place.glob(f"*{ENDING}"))
+    return [place] if place.is_file() else []
 
 
 @attrs.frozen(kw_only=True)
@@ -57,9 +68,9 @@ class FitCritic(Stage):
         default=None,
         metadata={"help": "the earlier rl stage whose rollouts it reads; the nearest, if left out"},
     )
-    files: tuple[str, ...] = attrs.field(
+    rollout_files: tuple[str, ...] = attrs.field(
         default=(),
-        metadata={"help": "rollout files (.jsonl.zst) that it reads instead, or folders of them"},
+        metadata={"help": "paths of .jsonl.zst files that it reads instead, or folders of them"},
     )
     mixed_only: bool = attrs.field(
         default=True,
@@ -112,9 +123,13 @@ class FitCritic(Stage):
         metadata={"help": "the newest", "unit": "checkpoints"},
     )
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        return tuple(str(file) for given in self.rollout_files for file in files_at(Path(given)))
+
     def rollouts_among(self, stages: Mapping[str, Stage], name: str) -> str | None:
         """The stage whose rollouts the stage ``name`` reads; None if there is none before it."""
-        if self.rollouts is not None or self.files:
+        if self.rollouts is not None or self.rollout_files:
             return self.rollouts
         earlier = list(stages)[: list(stages).index(name)]
         recording = [each for each in earlier if stages[each].records_rollouts]
