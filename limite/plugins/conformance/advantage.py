@@ -36,6 +36,8 @@ def advantage_laws(component: Advantage) -> dict[str, Callable[[], None]]:
         laws.append(equal_rewards_give_nothing)
     if getattr(component, "baseline", None) in ("mean", "leave-one-out"):
         laws.append(rewards_count_from_their_baseline)
+    if reads_values(component):
+        laws += [values_that_know_the_end_leave_no_credit, credit_knows_nothing_of_earlier_values]
     return {law.__name__: functools.partial(law, component) for law in laws}
 
 
@@ -141,6 +143,47 @@ def rewards_count_from_their_baseline(component: Advantage) -> None:
             atol=1e-9,
             msg=lambda detail: f"rewards {rewards} are not measured as its settings say\n{detail}",
         )
+
+    check()
+
+
+def values_that_know_the_end_leave_no_credit(component: Advantage) -> None:
+    """A critic that expects of every state what is earned in the end: nothing comes unexpected."""
+    undiscounted = component
+    if getattr(component, "gamma", 1.0) != 1.0:
+        undiscounted = attrs.evolve(component, gamma=1.0)  # type: ignore[misc]
+
+    @drawn(group=groups(st.sampled_from((0.0, 1.0, 0.5, -1.0)), critic=True))
+    def check(group: Group) -> None:
+        known = [
+            (float(reward or 0.0),) * len(response.completion_ids)
+            for reward, response in zip(group.rewards, group.responses, strict=True)
+        ]
+        values = values_of(undiscounted, attrs.evolve(group, values=known))
+        assert float(values.abs().max()) < 1e-6, (
+            f"rewards {group.rewards}, which the critic knew, leave credits {values.tolist()}"
+        )
+
+    check()
+
+
+def credit_knows_nothing_of_earlier_values(component: Advantage) -> None:
+    """What a critic said of earlier states is no credit or blame of later tokens."""
+
+    @drawn(group=groups(critic=True), place=st.integers(0, 3), change=st.sampled_from((0.5, -2.0)))
+    def check(group: Group, place: int, change: float) -> None:
+        assert group.values is not None
+        moved = [
+            [value + change * (index <= place) for index, value in enumerate(row)]
+            for row in group.values
+        ]
+        before = values_of(component, group)
+        after = values_of(component, attrs.evolve(group, values=moved))
+        if before.ndim == 2:
+            later = slice(place + 1, None)
+            assert torch.equal(before[:, later], after[:, later]), (
+                f"values up to token {place} change the credit of later ones"
+            )
 
     check()
 

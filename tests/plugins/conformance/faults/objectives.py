@@ -14,6 +14,9 @@ CISPO_FILE, REINFORCE_FILE = "objectives/cispo.py", "objectives/reinforce.py"
 GRPO = ("objectives.grpo:GRPO", {})
 DPPO = ("objectives.dppo:DPPO", {})
 DPPO_KL = ("objectives.dppo:DPPO", {"divergence": "binary-kl"})
+DPO = ("objectives.dpo:DPO", {})
+TOPK = ("objectives.topk_kd:TopKDistill", {})
+VALUE = ("objectives.value_regression:ValueRegression", {"clip": 0.2})
 GSPO = ("objectives.gspo:GSPO", {})
 CISPO = ("objectives.cispo:CISPO", {})
 REINFORCE = ("objectives.reinforce:Reinforce", {})
@@ -260,5 +263,55 @@ FAULTS: list[tuple[str, str, str, tuple[str, dict[str, Any]], str]] = [
         "-batch.advantage * batch.logp.exp(),",
         REINFORCE,
         "on_policy_the_gradient_is_the_advantage",
+    ),
+    # Pairs, lists and values
+    (
+        "objectives/dpo.py",
+        "losses.sum() / max(batch.totals.pairs, 1)",
+        "losses.sum() / max(len(losses), 1)",
+        DPO,
+        "micro_batches_add_up",
+    ),
+    (
+        "objectives/dpo.py",
+        "self.pair_loss(margin).masked_fill(~whole, 0.0)",
+        "self.pair_loss(margin)",
+        DPO,
+        "nothing_active_costs_nothing",
+    ),
+    (
+        "objectives/dpo.py",
+        "(batch.logp - batch.reference_logp).masked_fill(~batch.mask, 0.0)",
+        "(batch.logp - batch.reference_logp)",
+        DPO,
+        "masked_tokens_have_no_effect",
+    ),
+    (
+        "objectives/dpo.py",
+        "-(1.0 - self.label_smoothing) * logsigmoid(margin)",
+        "-(1.0 - self.label_smoothing) * margin.sigmoid().log()",
+        DPO,
+        "the_loss_is_finite_at_extreme_ratios",
+    ),
+    (
+        "objectives/topk_kd.py",
+        "value=batch.mean(values)",
+        "value=values.sum() / max(batch.totals.tokens, 1)",
+        TOPK,
+        "masked_tokens_have_no_effect",
+    ),
+    (
+        "objectives/value_regression.py",
+        'old = batch.column("old_value")',
+        "old = output.detach()",
+        VALUE,
+        "it_reads_what_it_needs",
+    ),
+    (
+        "objectives/value_regression.py",
+        "value=batch.aggregate(losses, self.aggregation)",
+        "value=losses.masked_fill(~batch.mask, 0).mean()",
+        VALUE,
+        "row_order_and_padding_change_nothing",
     ),
 ]

@@ -9,6 +9,9 @@ SCALED = ("advantages.group:GroupAdvantage", {"scale": "std"})
 PLAIN = ("advantages.group:GroupAdvantage", {})
 OTHERS = ("advantages.group:GroupAdvantage", {"baseline": "leave-one-out"})
 
+GAE_FILE = "advantages/gae.py"
+GAE = ("advantages.gae:GeneralisedAdvantage", {})
+
 EPISODES_FILE = "rollout_schedules/complete_episodes.py"
 EPISODES = ("rollout_schedules.complete_episodes:CompleteEpisodes", {})
 
@@ -79,6 +82,34 @@ FAULTS: list[tuple[str, str, str, tuple[str, dict[str, Any]], str]] = [
         "rewards = group.rewards\n        rewards.append(rewards.pop(0))\n",
         PLAIN,
         "the_same_group_gives_the_same_bits",
+    ),
+    (
+        GAE_FILE,
+        "            after=after,\n",
+        "            after=torch.tensor([row[-1] for row in group.values]),\n",  # no end has come
+        GAE,
+        "values_that_know_the_end_leave_no_credit",
+    ),
+    (
+        GAE_FILE,
+        "pad_rows(group.values, mask.shape[1], torch.float64),",
+        "pad_rows([[*row[1:], 0.0] for row in group.values], mask.shape[1], torch.float64),",
+        GAE,  # off by one: the value after a token in place of the one before it
+        "values_that_know_the_end_leave_no_credit",
+    ),
+    (
+        GAE_FILE,
+        "pad_rows(group.values, mask.shape[1], torch.float64),",
+        "pad_rows([row[:1] * len(row) for row in group.values], mask.shape[1], torch.float64),",
+        GAE,
+        "credit_knows_nothing_of_earlier_values",
+    ),
+    (
+        GAE_FILE,
+        "        0 if reward is None else",
+        "        0 if False else",
+        GAE,
+        "unscored_responses_get_nothing",
     ),
     # Schedules of rollouts
     (
