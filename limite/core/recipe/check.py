@@ -134,7 +134,7 @@ def look_over(recipe: Recipe, registry: Registry, *, complete: bool = True) -> F
             ask(pair_faults(recipe, name, stage, texts, in_data, readable=readable), *place)
         else:
             ask(problem_faults(recipe, name, stage, registry, texts, readable=readable), *place)
-        if isinstance(stage, (RL, Preference)):
+        if isinstance(stage, (SFT, RL, Preference)):
             ask(column_faults(stage, registry), *place)
         if isinstance(stage, RL):
             ask(reference_faults(stage, registry), *place)

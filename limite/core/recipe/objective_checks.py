@@ -7,13 +7,13 @@ from typing import cast
 
 from limite.core.config_faults import Fault
 from limite.core.kinds import Objective
-from limite.core.recipe.stages import RL, Preference
+from limite.core.recipe.stages import RL, SFT, Preference
 from limite.core.registry import Registry
 
 REFERENCE = "reference_logp"
 
 
-def column_faults(stage: RL | Preference, registry: Registry) -> Iterator[Fault]:
+def column_faults(stage: SFT | RL | Preference, registry: Registry) -> Iterator[Fault]:
     """The stage must supply every column that the objective reads."""
     objective = cast(Objective, stage.objective)
     needs = getattr(objective, "needs", None) or frozenset()
@@ -28,16 +28,16 @@ def column_faults(stage: RL | Preference, registry: Registry) -> Iterator[Fault]
         )
         yield Fault(("objective",), message)
         return
-    if REFERENCE in lacking:
+    if REFERENCE in lacking and isinstance(stage, RL):
         message = (
             f"must name the weights that {title!r} is pulled towards (its 'beta' is above 0): an "
             "earlier stage, or 'start' for those this stage begins with"
         )
         yield Fault(("reference",), message)
-    lacking -= {REFERENCE}
+        lacking -= {REFERENCE}
     if lacking:
         have = ", ".join(sorted(stage.supplies))
-        article = "an" if stage.kind == "rl" else "a"
+        article = "an" if stage.kind in ("rl", "sft") else "a"
         some = ", ".join(sorted(lacking))
         yield Fault(
             ("objective",),

@@ -15,7 +15,7 @@ from limite.core.recipe.runners.pair_data import PairData, groups_of, longest_of
 from limite.core.recipe.runners.reference import frozen
 from limite.core.recipe.runners.session import TrainingSession
 from limite.core.recipe.runners.stage_data import file_made_once, forget_data
-from limite.core.recipe.runners.update import Part, measure, update
+from limite.core.recipe.runners.update import Figures, Part, measure, outcome, train, update
 from limite.core.recipe.stages import Preference
 from limite.core.train.accumulate import microbatches
 from limite.core.train.data.packed import ColumnWriter, Ragged, read_column
@@ -149,30 +149,23 @@ def run(context: StageContext) -> dict[str, Any]:
     order = context.seeds.stream("held out").sample(range(len(data.held_out)), len(data.held_out))
     kept = [int(data.held_out[index]) for index in order[: stage.eval_pairs]]
     clocks = session.clocks
-    with context.loggers(stage.steps) as log:
-        while clocks.step < stage.steps:
-            indexes = batch_indexes(clocks.step, stage.batch, len(data.train), context.seeds)
-            pairs = [int(data.train[index]) for index in indexes]
-            totals = learner.totals(pairs, longest)
-            metrics = update(session, objective, learner.parts(pairs), totals)
-            clocks.step += 1
-            clocks.tokens += sum(data.length(pair) for pair in pairs)
-            if kept and (clocks.step % stage.eval_every == 0 or clocks.step == stage.steps):
-                totals = learner.totals(kept, longest)
-                metrics |= measure(objective, learner.parts(kept), totals, "held_out")
-            log(clocks.step, {"time_s": session.time_s(), "tokens": clocks.tokens, **metrics})
-            context.after_step(
-                clocks.step, lambda: session.save({}), stage.checkpoint_every, stage.steps
-            )
+
+    def step(number: int) -> Figures:
+        indexes = batch_indexes(number, stage.batch, len(data.train), context.seeds)
+        pairs = [int(data.train[index]) for index in indexes]
+        figures = update(session, objective, learner.parts(pairs), learner.totals(pairs, longest))
+        clocks.tokens += sum(data.length(pair) for pair in pairs)
+        if kept and ((number + 1) % stage.eval_every == 0 or number + 1 == stage.steps):
+            totals = learner.totals(kept, longest)
+            figures |= measure(objective, learner.parts(kept), totals, "held_out")
+        return figures
+
+    train(session, stage, step)
     forget_data(context)
     return {
-        "steps": clocks.step,
-        "updates": clocks.updates,
-        "tokens": clocks.tokens,
-        "time_s": clocks.time_s,
+        **outcome(session),
         "pairs": len(data.train),
         "held_out_pairs": len(data.held_out),
         "dropped_pairs": data.counts.dropped,
         "cut_pairs": data.counts.cut,
-        "parameters": session.parameters(),
     }

@@ -1,25 +1,21 @@
-"""Supervised fine-tuning on worked solutions. Cross-entropy over the targets of a whole update."""
+"""Supervised fine-tuning on worked solutions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
-import torch
-from torch import Tensor
-
-from limite.core.kernels.layout import Layout
-from limite.core.kinds import LRSchedule, Optimizer
+from limite.core.kinds import LRSchedule, Objective, Optimizer
 from limite.core.recipe.problem_source import ProblemSource
-from limite.core.recipe.runners.session import TrainingSession, accumulate
+from limite.core.recipe.runners.session import TrainingSession
+from limite.core.recipe.runners.update import Figures, outcome, train, update
 from limite.core.recipe.stages import SFT
 from limite.core.separation import text_hash
+from limite.core.train.columns import totals_of
 from limite.core.train.documents import Document, batch_indexes, make_documents
+from limite.core.train.replay import Row, replay
 from limite.core.types import Problem
 
 if TYPE_CHECKING:
-    from limite.core.model.decoder import Decoder
     from limite.core.recipe.context import StageContext
 
 
@@ -38,34 +34,13 @@ def training_hashes(context: StageContext) -> set[str]:
     }
 
 
-def cross_entropy(
-    decoder: Decoder, documents: Sequence[Document], targets: str
-) -> tuple[Tensor, int]:
-    """Summed ``-log p(next token)`` over the targets in nats, and how many they are.
+def targets_of(document: Document, targets: str) -> Row:
+    """A document as a row whose completion is what counts: the response, or all but the first.
 
     Targets are picked by position, never by token id, so the end token is always among them.
     """
-    device = next(decoder.parameters()).device
-    lengths = [len(document.ids) - 1 for document in documents]
-    tokens = torch.tensor(
-        list(chain.from_iterable(document.ids[:-1] for document in documents)), device=device
-    )  # [N]
-    following = torch.tensor(
-        list(chain.from_iterable(document.ids[1:] for document in documents)), device=device
-    )  # [N]
-    hidden = decoder(tokens, Layout.from_lengths(lengths, device=device))  # [N, width]
-    if targets == "response":
-        wanted = torch.tensor(
-            [
-                position >= document.prompt_tokens - 1
-                for document, length in zip(documents, lengths, strict=True)
-                for position in range(length)
-            ],
-            device=device,
-        )  # [N]
-        hidden, following = hidden[wanted], following[wanted]
-    logp, _ = decoder.log_probabilities(hidden, following)  # [M] nats
-    return -logp.sum(), following.numel()
+    first = document.prompt_tokens if targets == "response" else 1
+    return Row(prompt=document.ids[:first], completion=document.ids[first:])
 
 
 def run(context: StageContext) -> dict[str, Any]:
@@ -83,30 +58,19 @@ def run(context: StageContext) -> dict[str, Any]:
         clip_norm=stage.clip_norm,
         keep=stage.keep,
     )
-    clocks = session.clocks
-    with context.loggers(stage.steps) as log:
-        while clocks.step < stage.steps:
-            picked = [
-                documents[index]
-                for index in batch_indexes(clocks.step, stage.batch, len(documents), context.seeds)
-            ]
-            total, count = cross_entropy(session.decoder, picked, stage.targets)
-            loss = accumulate(total / count)
-            optim = session.update(loss)
-            clocks.step += 1
-            clocks.tokens += sum(len(document.ids) for document in picked)
-            log(
-                clocks.step,
-                {"time_s": session.time_s(), "tokens": clocks.tokens, "loss": loss, **optim},
-            )
-            context.after_step(
-                clocks.step, lambda: session.save({}), stage.checkpoint_every, stage.steps
-            )
-    return {
-        "steps": clocks.step,
-        "updates": clocks.updates,
-        "tokens": clocks.tokens,
-        "time_s": clocks.time_s,
-        "documents": len(documents),
-        "parameters": session.parameters(),
-    }
+    objective = cast(Objective, stage.objective)
+    needs = getattr(objective, "needs", None)
+
+    def step(number: int) -> Figures:
+        indexes = batch_indexes(number, stage.batch, len(documents), context.seeds)
+        rows = [targets_of(documents[index], stage.targets) for index in indexes]
+        said = replay(session.decoder, rows, entropy=needs is None or "entropy" in needs)
+        columns = {"logp": said.logp}
+        if said.entropy is not None:
+            columns["entropy"] = said.entropy
+        totals = totals_of(said.mask, response_tokens=context.model.context)
+        session.clocks.tokens += sum(len(documents[index].ids) for index in indexes)
+        return update(session, objective, [(said.mask, columns)], totals)
+
+    train(session, stage, step)
+    return {**outcome(session), "documents": len(documents)}

@@ -1,8 +1,9 @@
-"""One optimizer step over micro-batches, for any objective."""
+"""Updates over micro-batches, one after the other, for any objective and any texts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -16,6 +17,46 @@ from limite.core.types import Metric, Totals
 Part = tuple[Tensor, Mapping[str, Tensor]]
 """The mask ``[B, T]`` and the columns of one micro-batch."""
 
+Figures = dict[str, float | None]
+
+
+class Stepped(Protocol):
+    """What the settings of a stage say of its updates."""
+
+    @property
+    def steps(self) -> int: ...
+
+    @property
+    def checkpoint_every(self) -> int: ...
+
+
+def train(session: TrainingSession, stage: Stepped, step: Callable[[int], Figures]) -> None:
+    """Takes the stage to its last update, logs and saves.
+
+    ``step`` makes the update that follows as many as it is told; it adds to the clock of tokens.
+    """
+    context, clocks = session.context, session.clocks
+    with context.loggers(stage.steps) as log:
+        while clocks.step < stage.steps:
+            figures = step(clocks.step)
+            clocks.step += 1
+            log(clocks.step, {"time_s": session.time_s(), "tokens": clocks.tokens, **figures})
+            context.after_step(
+                clocks.step, lambda: session.save({}), stage.checkpoint_every, stage.steps
+            )
+
+
+def outcome(session: TrainingSession) -> dict[str, float | int]:
+    """What the receipt of every such stage says."""
+    clocks = session.clocks
+    return {
+        "steps": clocks.step,
+        "updates": clocks.updates,
+        "tokens": clocks.tokens,
+        "time_s": clocks.time_s,
+        "parameters": session.parameters(),
+    }
+
 
 def combine(into: dict[str, Metric], metrics: Mapping[str, Metric]) -> None:
     """Adds what a micro-batch reports to what others did."""
@@ -25,7 +66,7 @@ def combine(into: dict[str, Metric], metrics: Mapping[str, Metric]) -> None:
 
 def update(
     session: TrainingSession, objective: Objective, parts: Iterable[Part], totals: Totals
-) -> dict[str, float | None]:
+) -> Figures:
     """Loss and gradient of an update, part by part, and the optimizer's step; what is reported.
 
     ``totals`` counts all parts together. A number that is not finite raises ``RunFailed`` before
@@ -46,9 +87,7 @@ def update(
 
 
 @torch.no_grad()
-def measure(
-    objective: Objective, parts: Iterable[Part], totals: Totals, under: str
-) -> dict[str, float | None]:
+def measure(objective: Objective, parts: Iterable[Part], totals: Totals, under: str) -> Figures:
     """What an objective reports of texts that are not trained on, as ``under/...``."""
     metrics: dict[str, Metric] = {}
     for mask, columns in parts:

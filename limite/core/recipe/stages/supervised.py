@@ -7,7 +7,7 @@ from typing import ClassVar
 import attrs
 from attrs.validators import and_, ge, gt, le
 
-from limite.core.kinds import LRSchedule, Optimizer
+from limite.core.kinds import LRSchedule, Objective, Optimizer
 from limite.core.recipe.stages.base import Mix, Stage
 from limite.core.validators import at_least_one_weight, option
 
@@ -41,6 +41,7 @@ class SFT(Stage):
         validator=option("response", "all"),
         metadata={"help": "the tokens whose loss counts"},
     )
+    objective: Objective | str = "sft"
     optimizer: Optimizer | str = "muon"
     lr_schedule: LRSchedule | str = "warmup-stable-decay"
     clip_norm: float = attrs.field(
@@ -56,3 +57,8 @@ class SFT(Stage):
         validator=and_(ge(1), le(10**9)),
         metadata={"help": "the newest", "unit": "checkpoints"},
     )
+
+    @property
+    def supplies(self) -> frozenset[str]:
+        """The columns that an objective can read."""
+        return frozenset({"logp", "entropy"})
