@@ -24,7 +24,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "graft": ("limite.core.cli.graft:graft", "Put other attention into layers of a model."),
     "soup": ("limite.core.cli.soup:soup", "Average models that grew from one."),
     "plugins": ("limite.core.cli.plugins:plugins", "List components, or show one of them."),
-    "golden": ("limite.core.cli.golden:golden", "Compare the decoder with golden numbers."),
+    "golden": (
+        "limite.core.cli.golden:golden",
+        "Compare a decoder, or objectives, with golden numbers.",
+    ),
     "recipes": ("limite.core.cli.recipes:recipes", "List the shipped recipes, or copy one."),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import attrs
 import torch
@@ -56,19 +57,36 @@ class GroupAdvantage:
         if self.centred and is_flat(rewards):
             return advantages
         scored = torch.tensor([reward is not None for reward in rewards], dtype=torch.bool)
-        values = torch.tensor(
-            [reward for reward in rewards if reward is not None], dtype=torch.float64
-        )
-        advantages[scored] = self._of_scored(values)
+        advantages[scored] = self._of_scored(_scored(rewards), self.statistics(group))
         return advantages
 
-    def _of_scored(self, rewards: Tensor) -> Tensor:
+    def statistics(self, group: Group) -> Statistics:
+        """Mean and standard deviation of the group's scored rewards."""
+        values = _scored(group.rewards)
+        count = values.numel()
+        mean = float(values.mean()) if count else 0.0
+        if is_flat(group.rewards):
+            return Statistics(mean=mean, std=0.0)
+        squares = (values - mean).square().sum()
+        return Statistics(mean=mean, std=float((squares / (count - self.std_ddof)).sqrt()))
+
+    def _of_scored(self, rewards: Tensor, over: Statistics) -> Tensor:
         count = rewards.numel()
-        centred = rewards - rewards.mean() if count else rewards
-        result = rewards if self.baseline == "none" else centred
+        result = rewards if self.baseline == "none" else rewards - over.mean
         if self.baseline == "leave-one-out":
             result = result * (count / (count - 1))
-        if self.scale == "std":
-            spread = (centred.square().sum() / (count - self.std_ddof)).sqrt()
-            result = result / (spread + self.std_eps)
-        return result
+        return result / (over.std + self.std_eps) if self.scale == "std" else result
+
+
+@attrs.frozen(kw_only=True)
+class Statistics:
+    """Of a group's scored rewards; the deviation of equal ones is exactly 0."""
+
+    mean: float
+    std: float
+
+
+def _scored(rewards: Sequence[float | None]) -> Tensor:
+    """``[S]`` float64: the rewards that are there."""
+    there = [reward for reward in rewards if reward is not None]
+    return torch.tensor(there, dtype=torch.float64)

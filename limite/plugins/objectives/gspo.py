@@ -40,10 +40,7 @@ class GSPO(PolicyObjective):
     def token_loss(self, batch: TokenBatch) -> tuple[Tensor, dict[str, Metric]]:
         advantage = row_advantage(batch)  # [B, 1]
         log_ratio = checked_log_ratio(batch, self.overflow)  # [B, T]
-        lengths = batch.mask.sum(dim=-1, keepdim=True)  # [B, 1]
-        total = log_ratio.masked_fill(~batch.mask, 0.0).sum(dim=-1, keepdim=True)
-        mean = total / lengths.clamp(min=1)  # [B, 1] nats
-        ratio = mean.clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO).exp()
+        ratio = sequence_ratio(batch, log_ratio)  # [B, 1]
         low, high = 1.0 - self.eps_low, 1.0 + self.eps_high
         plain = ratio * advantage
         clipped = (ratio.clamp(low, high) * advantage).detach()
@@ -51,6 +48,14 @@ class GSPO(PolicyObjective):
         metrics = sequence_metrics(batch, ratio.detach(), advantage, low, high)
         token_ratio = log_ratio.detach().clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO).exp()
         return loss.expand_as(batch.logp), metrics | ratio_metrics(batch, token_ratio, log_ratio)
+
+
+def sequence_ratio(batch: TokenBatch, log_ratio: Tensor) -> Tensor:
+    """``[B, 1]``: the geometric mean of the tokens' ratios, from log-ratios ``[B, T]``."""
+    lengths = batch.mask.sum(dim=-1, keepdim=True)  # [B, 1]
+    total = log_ratio.masked_fill(~batch.mask, 0.0).sum(dim=-1, keepdim=True)
+    mean = total / lengths.clamp(min=1)  # [B, 1] nats
+    return mean.clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO).exp()
 
 
 def row_advantage(batch: TokenBatch) -> Tensor:
