@@ -10,11 +10,13 @@ import attrs
 import pytest
 
 from limite.core.cli.plugins import fields_of
+from limite.core.discover import load_registry
 from limite.core.health.limits import HealthLimits
 from limite.core.model.llama.scaling import LinearScaling, Llama3Scaling, YarnScaling
 from limite.core.model.llama.spec import LlamaSpec
 from limite.core.model.spec import ModelSpec
 from limite.core.pretrained.tokenizer import PretrainedTokenizer
+from limite.core.recipe.check import check_file
 from limite.core.recipe.load import load_recipe
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.stages import (
@@ -83,3 +85,15 @@ def test_both_examples_are_one_recipe(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text, encoding="utf-8")
         values.append(load_recipe(tmp_path / name).recipe)
     assert values[0] == values[1]
+
+
+def test_the_example_of_a_critic_is_sound(tmp_path: Path) -> None:
+    (text,) = re.findall(r"^``` toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    place = tmp_path / "critic.toml"
+    place.write_text(f'name = "critic"\n\n{text}', encoding="utf-8")
+    loaded, plan = check_file(place, (), load_registry())
+    assert list(loaded.recipe.stages) == ["rl", "critic", "more"]
+    rl, critic, more = plan.stages
+    assert critic.updates == 200
+    assert critic.trained_tokens > 0
+    assert more.operations / more.trained_tokens > rl.operations / rl.trained_tokens

@@ -18,7 +18,7 @@ from limite.core.model.memory import BYTES, cache_bytes, training_bytes
 from limite.core.model.settings import DecoderSpec
 from limite.core.recipe.problem_checks import Texts
 from limite.core.recipe.recipe import Recipe
-from limite.core.recipe.stages import RL, SFT, Eval, Preference, Stage
+from limite.core.recipe.stages import RL, SFT, Eval, FitCritic, Preference, Stage
 from limite.core.registry import Registry
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def plan_of(
         name=recipe.name,
         parameters=parameters,
         stages=tuple(
-            _stage_plan(recipe, name, stage, decoder, parameters, texts[name], registry)
+            _stage_plan(recipe, name, stage, decoder, parameters, texts, registry)
             for name, stage in recipe.stages.items()
         ),
         kernels={
@@ -94,10 +94,10 @@ def _stage_plan(
     stage: Stage,
     decoder: Decoder,
     parameters: int,
-    texts: Texts,
+    others: Mapping[str, Texts],
     registry: Registry,
 ) -> StagePlan:
-    spec = decoder.spec
+    spec, texts = decoder.spec, others[name]
     steps = updates = sampled = trained = 0
     memory = BYTES * parameters
     objective: str | None = None
@@ -137,7 +137,27 @@ def _stage_plan(
         operations += 4.0 * stage.steps * rows * mixing(texts.mean_prompt + budget)
         cache = cache_bytes(decoder, rows, texts.longest_prompt + budget)
         longest = max(stage.microbatch_tokens, texts.longest_prompt + budget)
-        memory += max(cache, training_bytes(spec, parameters, longest))
+        learning = training_bytes(spec, parameters, longest)
+        if stage.critic is not None:
+            # It reads every response once, and where it learns goes through them as the policy.
+            passes = 1 if stage.critic.mode == "frozen" else 4
+            operations += 2.0 * passes * parameters * trained
+            operations += passes * stage.steps * rows * mixing(texts.mean_prompt + budget)
+            memory += BYTES * parameters
+            memory += training_bytes(spec, parameters, 0) if passes > 1 else 0
+        memory += max(cache, learning)
+        objective, reads = _reads(stage.objective, registry)
+    elif isinstance(stage, FitCritic):
+        steps = updates = stage.steps
+        source = stage.rollouts_among(recipe.stages, name)
+        recorded = None if source is None else recipe.stages[source]
+        row = 0.0  # nobody has looked into files
+        if isinstance(recorded, RL):
+            row = others[str(source)].mean_prompt + _budget(recorded, spec, others[str(source)])
+        trained = round(stage.steps * stage.batch * row)
+        operations = 6.0 * parameters * trained + 3.0 * stage.steps * stage.batch * mixing(row)
+        memory += BYTES * parameters  # the best there was
+        memory += training_bytes(spec, parameters, max(stage.microbatch_tokens, round(row)))
         objective, reads = _reads(stage.objective, registry)
     elif isinstance(stage, Eval):
         rows = stage.count * stage.samples

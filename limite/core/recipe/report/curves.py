@@ -59,6 +59,25 @@ SUPERVISED = (
     ),
 )
 
+FITTED = (
+    Plan(
+        title="Value loss",
+        note="Of the problems it is fitted to, a batch at a time, and of those held out.",
+        columns={"loss": "fitted", "held_out/loss": "held out"},
+        bounds=(0, None),
+    ),
+    Plan(
+        title="Explained variance",
+        note="Of outcomes over tokens: 0 is what the mean reward explains, 1 would be all.",
+        columns={
+            "value/explained_variance": "fitted",
+            "held_out/explained_variance": "held out",
+        },
+        around=(0.0, 1.0),
+    ),
+    *SUPERVISED[1:],
+)
+
 REINFORCED = (
     Plan(
         title="Sampled accuracy and reward",
@@ -149,7 +168,7 @@ REINFORCED = (
 
 def stage_panels(stage: StageRun) -> tuple[list[Panel], list[Panel]]:
     """The curves every reader wants, and the rest: what a plugin measured, for instance."""
-    plans = REINFORCED if stage.kind == "rl" else SUPERVISED
+    plans = {"rl": REINFORCED, "fit-critic": FITTED}.get(stage.kind, SUPERVISED)
     shown = {"step", "time_s", "tokens", UPDATES}
     panels = []
     for index, plan in enumerate(plans):

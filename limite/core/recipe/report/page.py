@@ -18,7 +18,12 @@ from limite.core.recipe.report.summary import Evaluation, Gate
 from limite.core.recipe.report.words import escape
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-KINDS = {"sft": "supervised", "rl": "reinforcement", "eval": "evaluation"}
+KINDS = {
+    "sft": "supervised",
+    "rl": "reinforcement",
+    "fit-critic": "fitting a critic",
+    "eval": "evaluation",
+}
 
 
 def render(run: Run) -> str:
