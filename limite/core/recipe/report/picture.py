@@ -92,7 +92,9 @@ def _panels(run: Run, found: list[Evaluation]) -> list[tuple[str, Draw, float]]:
             )
             if panel is not None
         )
-    for stage in [stage for stage in trained if stage.has("loss") and stage.kind not in ("rl", "fit-critic")][-1:]:
+    for stage in [
+        stage for stage in trained if stage.has("loss") and stage.kind not in ("rl", "fit-critic")
+    ][-1:]:
         panel = _curve(stage, "loss", "loss, nats per token", shares=False)
         if panel is not None:
             panels.insert(1 if found else 0, panel)
