@@ -72,6 +72,11 @@ class Tokenizer:
         """SHA-256 of each file the tokenizer is read from, for receipts."""
         return {}
 
+    @property
+    def begin(self) -> tuple[int, ...]:
+        """What stands before a text that is simply read on: the begin token, or nothing."""
+        return ()
+
     @abstractmethod
     def encode(self, text: str) -> tuple[int, ...]:
         """The ids of ``text``, without special ones added. ``decode`` gives the text back."""
@@ -115,6 +120,10 @@ class CharacterTokenizer(Tokenizer):
     def bos_id(self) -> int:
         """Begins every sequence."""
         return 1
+
+    @property
+    def begin(self) -> tuple[int, ...]:
+        return (self.bos_id,)
 
     @property
     def eos_ids(self) -> tuple[int, ...]:

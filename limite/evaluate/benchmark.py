@@ -13,15 +13,12 @@ from limite.core.errors import Mistake, SettingsError
 from limite.core.jsonl import read_jsonl
 from limite.core.kinds import Verifier
 from limite.core.model.decoder import Decoder
-from limite.core.rollout.sampler import Sampler
+from limite.core.rollout.sampler import LIKELIEST, Sampler
 from limite.core.tokenizer import Tokenizer
 from limite.core.types import Answer, Problem
 from limite.evaluate.measure import Graded, evaluate, make_requests, protocol_of
 from limite.evaluate.stage import BUDGET, grader_of
 from limite.problems.verify.exact import Exact
-
-LIKELIEST = 1e-6
-"""The temperature at which the likeliest token is as good as certain."""
 
 
 @attrs.frozen(kw_only=True)

@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "report": ("limite.core.cli.report:report", "Write the page that tells how a run went."),
     "import": ("limite.core.cli.import_:import_", "Turn a GGUF file into a model directory."),
     "inspect": ("limite.core.cli.inspect:inspect", "Show what a model is and what it takes."),
+    "sample": ("limite.core.cli.sample:sample", "Print what a model answers to a text."),
     "export": ("limite.core.cli.export:export", "Write a run's weights as a model directory."),
     "graft": ("limite.core.cli.graft:graft", "Put other attention into layers of a model."),
     "soup": ("limite.core.cli.soup:soup", "Average models that grew from one."),

@@ -35,6 +35,8 @@ from limite.core.types import Response
 ROWS = 32
 CAPACITY = 64  # tokens, the least
 UNIFORM_BLOCK = 64  # positions drawn ahead
+LIKELIEST = 1e-6
+"""The temperature at which the likeliest token is as good as certain."""
 
 
 class Cache(Protocol):
