@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from limite.core.recipe.stages import RL as RL
     from limite.core.recipe.stages import SFT as SFT
     from limite.core.recipe.stages import CriticSettings as CriticSettings
+    from limite.core.recipe.stages import Distill as Distill
     from limite.core.recipe.stages import Eval as Eval
     from limite.core.recipe.stages import FitCritic as FitCritic
     from limite.core.recipe.stages import Mix as Mix
@@ -112,7 +113,7 @@ _MODULES = {
     "limite.core.model.spec": "AttentionShape ModelSpec",
     "limite.core.pretrained.tokenizer": "PretrainedTokenizer",
     "limite.core.recipe.recipe": "Recipe",
-    "limite.core.recipe.stages": "CriticSettings Eval FitCritic Mix Preference RL SFT",
+    "limite.core.recipe.stages": "CriticSettings Distill Eval FitCritic Mix Preference RL SFT",
     "limite.core.seeds": "Seeds",
     "limite.core.tokenizer": "CharacterTokenizer",
     "limite.core.types": (

@@ -24,6 +24,7 @@ from limite.core.recipe.stages import (
     SFT,
     STAGE_KINDS,
     CriticSettings,
+    Distill,
     Eval,
     FitCritic,
     Mix,

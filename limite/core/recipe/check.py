@@ -18,7 +18,7 @@ from limite.core.kinds import Advantage, LRSchedule, Optimizer
 from limite.core.model.settings import Model
 from limite.core.recipe.cost import Plan, plan_of
 from limite.core.recipe.critic_checks import critic_faults, fitting_faults, rollout_faults
-from limite.core.recipe.data_checks import pair_faults
+from limite.core.recipe.data_checks import pair_faults, trace_faults
 from limite.core.recipe.kernel_checks import kernel_survey
 from limite.core.recipe.load import LoadedRecipe, draft_recipe, finished, in_order
 from limite.core.recipe.objective_checks import (
@@ -34,6 +34,7 @@ from limite.core.recipe.stages import (
     START,
     VALUES,
     CriticSettings,
+    Distill,
     Eval,
     FitCritic,
     Preference,
@@ -132,9 +133,11 @@ def look_over(recipe: Recipe, registry: Registry, *, complete: bool = True) -> F
         readable = not in_tokenizer
         if isinstance(stage, Preference):
             ask(pair_faults(recipe, name, stage, texts, in_data, readable=readable), *place)
+        elif isinstance(stage, Distill):
+            ask(trace_faults(recipe, name, stage, texts, in_data, readable=readable), *place)
         else:
             ask(problem_faults(recipe, name, stage, registry, texts, readable=readable), *place)
-        if isinstance(stage, (SFT, RL, Preference)):
+        if isinstance(stage, (SFT, RL, Preference, Distill)):
             ask(column_faults(stage, registry), *place)
         if isinstance(stage, RL):
             ask(reference_faults(stage, registry), *place)
@@ -145,7 +148,7 @@ def look_over(recipe: Recipe, registry: Registry, *, complete: bool = True) -> F
         if isinstance(stage, FitCritic):
             ask(rollout_faults(recipe, name, stage), *place)
             ask(fitting_faults(stage, registry, VALUES), *place)
-        if isinstance(stage, (SFT, RL, FitCritic, Preference)):
+        if isinstance(stage, (SFT, RL, FitCritic, Preference, Distill)):
             ask(schedule_faults(stage, stage), *place)
             if decoder is not None:
                 ask(optimizer_faults(stage, decoder), *place)
@@ -297,11 +300,13 @@ def advantage_faults(stage: RL) -> Iterator[Fault]:
         yield Fault(("rollouts",), message)
 
 
-Trained = SFT | RL | FitCritic | Preference | CriticSettings
+Trained = SFT | RL | FitCritic | Preference | Distill | CriticSettings
 """Settings of something that has an optimizer and a learning rate of its own."""
 
 
-def schedule_faults(stage: SFT | RL | FitCritic | Preference, part: Trained) -> Iterator[Fault]:
+def schedule_faults(
+    stage: SFT | RL | FitCritic | Preference | Distill, part: Trained
+) -> Iterator[Fault]:
     """Asks a learning-rate schedule of the stage for the first update and the last."""
     updates = stage.steps * (stage.off_policy_updates + 1 if isinstance(stage, RL) else 1)
     if not whole(part.lr_schedule):

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from limite.core.kernels.dispatch import Survey
+from limite.core.model.init import build_decoder, count_parameters
 from limite.core.model.memory import BYTES, cache_bytes, training_bytes
 from limite.core.model.settings import DecoderSpec
+from limite.core.pretrained.settings import at
 from limite.core.recipe.problem_checks import Texts
 from limite.core.recipe.recipe import Recipe
-from limite.core.recipe.stages import RL, SFT, Eval, FitCritic, Preference, Stage
+from limite.core.recipe.stages import RL, SFT, Distill, Eval, FitCritic, Preference, Stage
 from limite.core.registry import Registry
 
 if TYPE_CHECKING:
@@ -114,6 +116,19 @@ def _stage_plan(
         operations = 6.0 * parameters * trained
         operations += 3.0 * stage.steps * stage.batch * mixing(texts.mean_document)
         memory += training_bytes(spec, parameters, stage.batch * texts.longest_document)
+    elif isinstance(stage, Distill):
+        steps = updates = stage.steps
+        rows = stage.steps * stage.batch
+        trained = round(rows * texts.mean_document)
+        teacher = 0 if stage.teacher is None else _parameters(stage.teacher, spec)
+        passes = 4 if stage.on_policy else 3  # forward and twice that back; what is sampled once
+        operations = (2.0 * passes * parameters + 2.0 * teacher) * trained
+        operations += passes * rows * mixing(texts.mean_document)
+        sampled = rows * stage.response_tokens if stage.on_policy else 0
+        longest = max(stage.microbatch_tokens, texts.longest_document)
+        longest = min(longest, stage.batch * texts.longest_document)
+        memory += training_bytes(spec, parameters, longest) + BYTES * teacher
+        objective, reads = _reads(stage.objective, registry)
     elif isinstance(stage, Preference):
         steps = updates = stage.steps
         rows = 2 * stage.steps * stage.batch
@@ -177,6 +192,11 @@ def _stage_plan(
         objective=objective,
         reads=reads,
     )
+
+
+def _parameters(teacher: str, spec: DecoderSpec) -> int:
+    """How many numbers the model in a directory has."""
+    return count_parameters(build_decoder(at(teacher).filled(spec.vocabulary), device="meta"))
 
 
 def _reads(objective: Any, registry: Registry) -> tuple[str, tuple[str, ...] | None]:

@@ -7,6 +7,7 @@ that says whether they fit, and what training on them will cost.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TypeVar, cast
 
 import attrs
@@ -14,12 +15,17 @@ import attrs
 from limite.core.config_faults import Fault
 from limite.core.errors import LimiteError, Mistake, sentence
 from limite.core.model.settings import Model
+from limite.core.pretrained.settings import at
 from limite.core.recipe.problem_checks import Texts
 from limite.core.recipe.recipe import Recipe
-from limite.core.recipe.stages import RL, Preference
+from limite.core.recipe.runners.trace_data import longest_of, reader_of, room_of
+from limite.core.recipe.stages import RL, Distill, Preference
 from limite.core.tokenizer import Tokenizer
-from limite.core.train.data.pairs import Counts, Pair, PairIds, fitted, pair_ids, pair_of
+from limite.core.train.data.counts import Counts
+from limite.core.train.data.pairs import Pair, PairIds, fitted, pair_ids, pair_of, told
 from limite.core.train.data.records import TOLD, Record, first_few, read_records
+from limite.core.train.data.traces import Trace, fitted_trace, trace_ids
+from limite.core.train.data.traces import told as traces_told
 
 T = TypeVar("T")
 COUNTED = 10_000
@@ -121,9 +127,109 @@ def pair_faults(
     if not look.lines and not look.wrong:
         yield Fault(("pairs",), f"{stage.pairs}: the file has no line")
     elif counts.read and not rows:
-        message = f"{stage.pairs}: no pair is left to train on: {counts.told(limit)}"
+        message = f"{stage.pairs}: no pair is left to train on: {told(counts, limit)}"
         yield Fault(("max_tokens",), message)
     texts[name] = Texts(prompts=prompts, documents=rows, items=look.lines)
+
+
+def trace_faults(
+    recipe: Recipe,
+    name: str,
+    stage: Distill,
+    texts: dict[str, Texts],
+    files: list[Mistake],
+    *,
+    readable: bool,
+) -> Iterator[Fault]:
+    """What is wrong with a stage's texts and with its teacher; mistakes in files go into ``files``.
+
+    With a tokenizer that is not ``readable`` lines are read and not encoded.
+    """
+    texts[name] = Texts()
+    context = _context(recipe)
+    if stage.max_tokens is not None and context is not None and stage.max_tokens > context:
+        message = f"must be at most the model's context of {context} (model.context)"
+        yield Fault(("max_tokens",), f"{message}, got {stage.max_tokens}")
+    if stage.on_policy and stage.teacher is None:
+        yield Fault(("teacher",), "is needed to judge what the student writes ('on_policy')")
+    limit = longest_of(stage, context or 2**31)
+    yield from teacher_faults(recipe, stage, limit, files, readable=readable)
+    if readable:
+        ends = [*end_faults(recipe.tokenizer)]
+        yield from ends
+        readable = not ends
+    prompts: list[int] = []
+    rows: list[int] = []
+    counts = Counts()
+
+    def use(trace: Trace) -> None:
+        if not readable:
+            return
+        ids = trace_ids(trace, recipe.tokenizer)
+        kept = fitted_trace(ids, limit, counts, room=room_of(stage))
+        if kept is not None:
+            prompts.append(len(kept.prompt))
+            written = stage.response_tokens if stage.on_policy else len(kept.completion)
+            rows.append(len(kept.prompt) + written)
+
+    try:
+        look = look_at(stage.traces, reader_of(stage), use)
+    except LimiteError as error:
+        yield Fault(("traces",), str(error))
+        return
+    files += look.told(stage.traces)
+    if not look.lines and not look.wrong:
+        yield Fault(("traces",), f"{stage.traces}: the file has no line")
+    elif counts.read and not rows:
+        message = f"{stage.traces}: no trace is left to train on: {traces_told(counts, limit)}"
+        yield Fault(("response_tokens" if stage.on_policy else "max_tokens",), message)
+    texts[name] = Texts(prompts=prompts, documents=rows, items=look.lines)
+
+
+def teacher_faults(
+    recipe: Recipe, stage: Distill, longest: int, files: list[Mistake], *, readable: bool
+) -> Iterator[Fault]:
+    """The teacher must be a model that reads the same ids, and texts as long."""
+    if stage.teacher is None:
+        return
+    path = ("teacher",)
+    if not stage.reads_lists:
+        yield Fault(path, "has no use: the objective does not read what it finds likely")
+    if not Path(stage.teacher).expanduser().is_dir():
+        yield Fault(path, f"there is no directory {stage.teacher!r}")
+        return
+    teacher = attrs.evolve(at(stage.teacher), dtype=stage.teacher_dtype)
+    wrong = teacher.mistakes()
+    files += wrong
+    if wrong:
+        return
+    if teacher.context < longest:
+        message = f"has a context of {teacher.context} tokens, and texts have up to {longest}"
+        yield Fault(path, f"{message}; set 'max_tokens'")
+    if not readable:
+        return
+    ours, theirs = recipe.tokenizer, teacher.default_tokenizer()
+    try:
+        other = _first_difference(ours, theirs)
+        teacher.filled(ours.vocabulary)
+    except LimiteError as error:
+        yield Fault(path, str(error))
+        return
+    if other is not None:
+        message = f"has another tokenizer: its id {other} is another text than the student's"
+        yield Fault(path, message)
+
+
+def _first_difference(ours: Tokenizer, theirs: Tokenizer) -> int | None:
+    """The first id that two tokenizers give different texts; None where there is none."""
+    if ours == theirs:
+        return None
+    for each in range(max(ours.vocabulary, theirs.vocabulary)):
+        if each >= min(ours.vocabulary, theirs.vocabulary):
+            return each
+        if ours.decode([each]) != theirs.decode([each]):
+            return each
+    return None if ours.eos_ids == theirs.eos_ids else ours.eos_id
 
 
 def _context(recipe: Recipe) -> int | None:

@@ -7,13 +7,13 @@ from typing import cast
 
 from limite.core.config_faults import Fault
 from limite.core.kinds import Objective
-from limite.core.recipe.stages import RL, SFT, Preference
+from limite.core.recipe.stages import RL, SFT, Distill, Preference
 from limite.core.registry import Registry
 
 REFERENCE = "reference_logp"
 
 
-def column_faults(stage: SFT | RL | Preference, registry: Registry) -> Iterator[Fault]:
+def column_faults(stage: SFT | RL | Preference | Distill, registry: Registry) -> Iterator[Fault]:
     """The stage must supply every column that the objective reads."""
     objective = cast(Objective, stage.objective)
     needs = getattr(objective, "needs", None) or frozenset()

@@ -32,7 +32,7 @@ class Replay:
     logp: Tensor  # [B, T] nats, 0 at inactive positions
     entropy: Tensor | None  # [B, T] nats
     mask: Tensor  # [B, T] bool
-    listed_logp: Tensor | None = None  # [B, T, K] nats, without gradient
+    listed_logp: Tensor | None = None  # [B, T, K] nats, with gradient where that was asked for
 
 
 def pad_rows(rows: Sequence[Sequence[float]], width: int, dtype: torch.dtype) -> Tensor:
@@ -73,37 +73,47 @@ def pack(rows: Sequence[Row], device: torch.device, *, whole: bool = False) -> P
 
 
 def replay(
-    decoder: Decoder, rows: Sequence[Row], *, temperature: float = 1.0, entropy: bool = False
+    decoder: Decoder,
+    rows: Sequence[Row],
+    *,
+    temperature: float = 1.0,
+    entropy: bool = False,
+    listed: Tensor | None = None,
 ) -> Replay:
     """Log-probabilities of every completion token of ``rows`` under ``decoder``.
 
     Rows travel packed, without padding; the output head sees completion positions only. Where rows
-    list more ids, those get their log-probabilities too.
+    list more ids, those get their log-probabilities too, without gradient. ``listed [M, K]`` lists
+    ids at the ``M`` completion tokens in place of the rows, row by row, -1 where there is none;
+    their log-probabilities keep their gradient.
     """
     device = next(decoder.parameters()).device
     packed = pack(rows, device)
     targets = torch.tensor(
         list(chain.from_iterable(row.completion for row in rows)), dtype=torch.int64, device=device
     )  # [M]
-    if any(row.listed for row in rows):
+    lists = listed
+    if lists is None and any(row.listed for row in rows):
         lists = torch.tensor(
             list(chain.from_iterable(row.listed for row in rows)), dtype=torch.int64, device=device
         )  # [M, K]
+    if lists is not None:
         targets = torch.cat([targets[:, None], lists], dim=1)  # [M, 1 + K]
     hidden = decoder(packed.tokens, packed.layout)  # [N, width]
     picked, bits = decoder.log_probabilities(
         hidden[packed.predictors], targets, temperature=temperature, entropy=entropy
     )
     mask = packed.mask
-    listed = None
+    spread_lists = None
     if picked.ndim == 2:
-        picked, others = picked[:, 0], picked[:, 1:].detach()
-        listed = others.new_zeros((*mask.shape, others.shape[1]))
-        listed[mask] = others
+        picked, others = picked[:, 0], picked[:, 1:]
+        others = others.detach() if listed is None else others
+        spread_lists = others.new_zeros((*mask.shape, others.shape[1]))
+        spread_lists[mask] = others
     spread = picked.new_zeros(mask.shape)
     return Replay(
         logp=spread.masked_scatter(mask, picked),
         entropy=None if bits is None else spread.masked_scatter(mask, bits),
         mask=mask,
-        listed_logp=listed,
+        listed_logp=spread_lists,
     )

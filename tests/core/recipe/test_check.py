@@ -386,7 +386,7 @@ def test_components_are_asked(recipe: Path, others: Registry) -> None:
     ]
 
 
-@pytest.mark.parametrize("objective", ["dpo", "adamw", "3", "{ lr = 1 }", "[1]", "''"])
+@pytest.mark.parametrize("objective", ["dpoo", "adamw", "3", "{ lr = 1 }", "[1]", "''"])
 def test_an_objective_that_cannot_be_read_hides_no_other_mistake(
     recipe: Path, objective: str
 ) -> None:

@@ -16,8 +16,9 @@ from limite.core.recipe.runners.stage_data import made_once
 from limite.core.recipe.stages import Preference
 from limite.core.rollout.store import read_groups
 from limite.core.seeds import Seeds
+from limite.core.train.data.counts import Counts
 from limite.core.train.data.packed import ColumnWriter, Ragged, read_column
-from limite.core.train.data.pairs import Counts, PairIds, fitted, pair_ids, pair_of
+from limite.core.train.data.pairs import PairIds, fitted, pair_ids, pair_of, told
 from limite.core.train.data.prompts import Prompt
 from limite.core.train.data.records import read_records
 from limite.core.train.replay import Row
@@ -64,7 +65,7 @@ def open_pairs(context: StageContext, stage: Preference) -> PairData:
     def make(folder: Path) -> None:
         counts = write_pairs(folder, context, stage)
         write_json(folder / COUNTS, attrs.asdict(counts))
-        context.echo(f"{context.name}: {counts.told(longest_of(context, stage))}")
+        context.echo(f"{context.name}: {told(counts, longest_of(context, stage))}")
 
     folder = made_once(context, make)
     flags = read_column(folder / "held_out")
@@ -77,8 +78,8 @@ def open_pairs(context: StageContext, stage: Preference) -> PairData:
         counts=Counts(**read_json(folder / COUNTS)),
     )
     if not len(found.train):
-        told = found.counts.told(longest_of(context, stage))
-        raise LimiteError(f"stages.{context.name}: no pair is left to train on: {told}")
+        what = told(found.counts, longest_of(context, stage))
+        raise LimiteError(f"stages.{context.name}: no pair is left to train on: {what}")
     return found
 
 

@@ -13,6 +13,7 @@ from limite.core.recipe.stages.critic import VALUES as VALUES
 from limite.core.recipe.stages.critic import CriticSettings as CriticSettings
 from limite.core.recipe.stages.critic import FitCritic as FitCritic
 from limite.core.recipe.stages.critic import files_at as files_at
+from limite.core.recipe.stages.distillation import Distill as Distill
 from limite.core.recipe.stages.evaluation import Eval as Eval
 from limite.core.recipe.stages.preference import Preference as Preference
 from limite.core.recipe.stages.reinforcement import PLAIN_ADVANTAGE as PLAIN_ADVANTAGE
@@ -21,7 +22,7 @@ from limite.core.recipe.stages.reinforcement import START as START
 from limite.core.recipe.stages.supervised import SFT as SFT
 
 STAGE_KINDS: dict[str, type[Stage]] = {
-    stage.kind: stage for stage in (SFT, RL, FitCritic, Preference, Eval)
+    stage.kind: stage for stage in (SFT, Distill, RL, FitCritic, Preference, Eval)
 }
 
 Stage.kinds = STAGE_KINDS  # what `type` says in settings files, and the class it stands for

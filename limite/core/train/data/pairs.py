@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import attrs
 
 from limite.core.tokenizer import Tokenizer
+from limite.core.train.data.counts import Counts
 from limite.core.train.data.prompts import Prompt, prompt_of
 from limite.core.train.data.records import Record, text_of
 
@@ -36,29 +37,6 @@ class PairIds:
     @property
     def longest(self) -> int:
         return len(self.prompt) + max(len(self.chosen), len(self.rejected))
-
-
-@attrs.define(kw_only=True)
-class Counts:
-    """What became of the pairs that were read."""
-
-    read: int = 0
-    cut: int = 0  # had a response cut short
-    dropped: int = 0  # left no response, or two that are the same
-    held_out: int = 0
-
-    def told(self, max_tokens: int) -> str:
-        """One line for people."""
-        kept = self.read - self.dropped
-        text = f"{kept:,} pairs, {self.held_out:,} of them held out"
-        if self.cut:
-            text += f"; {self.cut:,} cut to {max_tokens:,} tokens"
-        if self.dropped:
-            text += (
-                f"; {self.dropped:,} of {self.read:,} dropped: within {max_tokens:,} tokens they "
-                "leave no response, or twice the same"
-            )
-        return text
 
 
 def pair_of(record: Record) -> Pair:
@@ -107,3 +85,8 @@ def fitted(pair: PairIds, max_tokens: int, counts: Counts) -> PairIds | None:
         return None
     counts.cut += pair.longest > max_tokens
     return short
+
+
+def told(counts: Counts, max_tokens: int) -> str:
+    """What became of the pairs of a file, in one line."""
+    return counts.told("pairs", max_tokens, "no response, or twice the same")

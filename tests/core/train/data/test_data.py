@@ -16,8 +16,9 @@ from safetensors.numpy import load_file
 from limite.core.errors import LimiteError, Mistake
 from limite.core.jsonl import DamagedFile, NotJSON, read_numbered, write_jsonl
 from limite.core.tokenizer import CharacterTokenizer
+from limite.core.train.data.counts import Counts
 from limite.core.train.data.packed import ColumnWriter, Ragged, read_column
-from limite.core.train.data.pairs import Counts, PairIds, ended, fitted, pair_ids, pair_of
+from limite.core.train.data.pairs import PairIds, ended, fitted, pair_ids, pair_of
 from limite.core.train.data.prompts import prompt_of
 from limite.core.train.data.records import read_records
 
