@@ -36,7 +36,7 @@ from limite.core.train.correction import Correction
 PAGE = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text(encoding="utf-8")
 MODELS = (ModelSpec, LlamaSpec, LinearScaling, Llama3Scaling, YarnScaling)
 TOKENIZERS = (CharacterTokenizer, PretrainedTokenizer)
-STAGES = (SFT, RL, FitCritic, Preference, Eval)
+STAGES = (SFT, Distill, RL, FitCritic, Preference, Eval)
 PARTS = (Mix, HealthLimits, Correction, CriticSettings)
 SETTINGS = (Recipe, *STAGES, *PARTS, *MODELS, *TOKENIZERS)
 
