@@ -319,21 +319,26 @@ def read_numbered(path: str | Path) -> Iterator[tuple[int, Any]]:
     """The values of a file that people made, with the numbers of their lines from 1.
 
     A line that is not JSON, or has a key twice, is given as ``NotJSON``, and reading goes on. A
-    file that cannot be read to its end raises ``DamagedFile`` there.
+    file that cannot be read to its end raises ``DamagedFile`` there, and ``UnfinishedFile`` where
+    its last line or frame was cut short.
     """
     path = Path(path)
     count = 0
     try:
-        for number, (line, _ended) in enumerate(_split(_blocks(path)), start=1):
+        for number, (line, ended) in enumerate(_split(_blocks(path)), start=1):
             if not line.strip():
                 continue
             try:
                 value = loads(line, unique=True)
             except ValueError as error:
+                if not ended:
+                    raise EOFError(f"line {number} is unfinished: {error}") from None
                 value = NotJSON(str(error))
             yield number, value
             count += 1
-    except (EOFError, ValueError) as error:
+    except EOFError as error:
+        raise UnfinishedFile(f"{path}: {error}; {_so_far(count)}", count) from error
+    except ValueError as error:
         raise DamagedFile(f"{path}: {error}; {_so_far(count)}", count) from error
     except OSError as error:
         raise _unreadable(error, path) from error

@@ -21,6 +21,9 @@ Aggregation = Literal[
     "token-mean", "sequence-mean-token-mean", "sequence-mean-token-sum", "constant", "token-sum"
 ]
 
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+_quoted = json.encoder.encode_basestring
+
 
 @attrs.frozen(kw_only=True)
 class Answer:
@@ -37,7 +40,7 @@ class Problem:
 
     ``id`` is a hash of ``problem`` and ``answer``: the same content has the same id everywhere.
     ``solutions`` holds worked solutions by style (``"direct"``, ``"steps"``, ...), each ending in
-    the marked final answer; it may be empty.
+    the marked final answer; it may be empty. ``extra`` is what else its record in a file says.
     """
 
     problem: str
@@ -47,12 +50,18 @@ class Problem:
     difficulty: Mapping[str, Any] = attrs.field(factory=dict)
     tags: Sequence[str] = ()
     meta: Mapping[str, Any] = attrs.field(factory=dict)
+    extra: Mapping[str, Any] = attrs.field(factory=dict)
 
     @property
     def id(self) -> str:
         """128 bits of SHA-256 over the canonical JSON of question and answer, in hexadecimal."""
-        content = {"problem": self.problem, "answer": attrs.asdict(self.answer)}
-        text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        answer = self.answer
+        params = _CANONICAL.encode(answer.params) if answer.params else "{}"
+        # Written out, because a dictionary of it takes three times as long.
+        text = (
+            f'{{"answer":{{"params":{params},"type":{_quoted(answer.type)},'
+            f'"value":{_quoted(answer.value)}}},"problem":{_quoted(self.problem)}}}'
+        )
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import attrs
 
 from limite.core.discover import load_registry
-from limite.core.errors import Mistake, SettingsError
-from limite.core.jsonl import read_jsonl
 from limite.core.kinds import Verifier
 from limite.core.model.decoder import Decoder
 from limite.core.rollout.sampler import LIKELIEST, Sampler
@@ -18,6 +16,7 @@ from limite.core.tokenizer import Tokenizer
 from limite.core.types import Answer, Problem
 from limite.evaluate.measure import Graded, evaluate, make_requests, protocol_of
 from limite.evaluate.stage import BUDGET, grader_of
+from limite.problems import files
 from limite.problems.verify.exact import Exact
 
 
@@ -70,50 +69,7 @@ class Benchmark:
 
 def read_problems(path: str | Path, verifier: Verifier) -> list[Problem]:
     """The problems of a file, whose answers ``verifier`` can judge, no two of them alike."""
-    problems: list[Problem] = []
-    lines: dict[str, int] = {}
-    wrong: list[Mistake] = []
-    for number, record in enumerate(read_jsonl(path), start=1):
-        found = _problem(record)
-        if isinstance(found, str):
-            wrong.append(Mistake(found, file=str(path), line=number))
-            continue
-        if found.id in lines:
-            message = f"the problem of line {lines[found.id]} again"
-            wrong.append(Mistake(message, file=str(path), line=number))
-            continue
-        lines[found.id] = number
-        reason = _unjudged(found, verifier)
-        if reason:
-            wrong.append(Mistake(reason, "answer", str(path), number))
-        problems.append(found)
-    if not problems and not wrong:
-        wrong.append(Mistake("expected problems, one JSON object a line, got none", file=str(path)))
-    if wrong:
-        raise SettingsError(wrong)
-    return problems
-
-
-def _problem(record: Any) -> Problem | str:
-    """A record as a problem, or what is wrong with it. Fields of no concern here are passed by."""
-    if not isinstance(record, Mapping):
-        return f"expected a problem as a JSON object, got {type(record).__name__}"
-    text, answer = record.get("problem"), record.get("answer")
-    if not isinstance(text, str) or not text.strip():
-        return "'problem': expected the question as text"
-    if not isinstance(answer, Mapping):
-        return '\'answer\': expected an object like {"type": "integer", "value": "42"}'
-    kind, value, params = answer.get("type"), answer.get("value"), answer.get("params", {})
-    if not isinstance(kind, str) or not isinstance(value, str) or not isinstance(params, Mapping):
-        return "'answer': expected texts as 'type' and 'value', and an object as 'params' if any"
-    kept: dict[str, Mapping[str, Any]] = {}
-    for name in ("source", "meta"):
-        given = record.get(name, {})
-        if not isinstance(given, Mapping):
-            return f"{name!r}: expected an object"
-        kept[name] = given
-    gold = Answer(type=kind, value=value, params=params)
-    return Problem(problem=text, answer=gold, source=kept["source"], meta=kept["meta"])
+    return files.read_problems(path, distinct=True, refuse=lambda each: _unjudged(each, verifier))
 
 
 def _unjudged(problem: Problem, verifier: Verifier) -> str:
@@ -122,4 +78,4 @@ def _unjudged(problem: Problem, verifier: Verifier) -> str:
     if write is None:
         return ""
     verdict = verifier(problem.answer, write(problem.answer))
-    return "" if verdict.correct else f"cannot be judged: {verdict.reason}"
+    return "" if verdict.correct else f"answer: cannot be judged: {verdict.reason}"

@@ -22,12 +22,12 @@ RESPONSE_FIELDS = tuple(field.name for field in attrs.fields(Response) if field.
 def group_lines(groups: Iterable[Group]) -> Iterator[dict[str, Any]]:
     """One line per response; ``group`` counts the groups of the batch.
 
-    The problem goes along in every line without its worked solutions, so that a line can be read
-    alone; compression makes the repetition free.
+    The problem goes along in every line, without its worked solutions and what else its file said,
+    so that a line can be read alone; compression makes the repetition free.
     """
     for number, group in enumerate(groups):
         problem = attrs.asdict(group.problem)
-        del problem["solutions"]
+        del problem["solutions"], problem["extra"]
         verdicts: Sequence[Verdict | None] = group.verdicts or [None] * len(group.responses)
         for response, reward, correct, verdict in zip(
             group.responses, group.rewards, group.correct, verdicts, strict=True
