@@ -179,6 +179,16 @@ def test_a_new_head_says_its_bias_everywhere(spec: Any) -> None:
     assert all(gradient is not None and gradient.any() for gradient in head)
 
 
+def test_a_head_of_several_outputs_says_its_biases() -> None:
+    actor = actor_of(LLAMA)
+    critic = critic_from(actor, bias=[0.25, -1.0, 3.0])
+    assert critic.outputs == 3
+    tokens, layout = packed([[1, 2, 3], [4]])
+    assert critic.values(tokens, layout).tolist() == [[0.25, -1.0, 3.0]] * 4
+    with pytest.raises(ValueError, match="bias must be 3 numbers, got 1"):
+        start_head(critic, bias=0.5)
+
+
 def test_a_drawn_head_follows_its_seed() -> None:
     actor = actor_of(LLAMA)
     first, again, other = (critic_from(actor, seed=seed) for seed in (4, Seeds(4), 5))

@@ -79,3 +79,30 @@ def test_a_value_knows_nothing_of_its_token(critic: Critic) -> None:
             for last in (5, 6)
         )
     assert torch.equal(one, other)
+
+
+@given(some_rows, st.booleans())
+def test_a_critic_may_say_several_numbers_of_a_state(
+    critic: Critic, rows: list[Row], after: bool
+) -> None:
+    """Each of them is what a critic with that row of the head alone would say, to the bit."""
+    several = Critic(critic.trunk, outputs=3)
+    torch.nn.init.normal_(several.value_head.weight, generator=torch.Generator().manual_seed(5))
+    start = torch.tensor([0.5, -1.0, 2.0])
+    bias = several.value_head.bias
+    assert bias is not None
+    with torch.no_grad():
+        bias.copy_(start)
+        found = replay_values(several, rows, after=after)
+        assert found.values.shape == (*found.mask.shape, 3)
+        assert not found.values[~found.mask].any()
+        for number in range(3):
+            alone = Critic(critic.trunk)
+            alone.value_head.weight.copy_(several.value_head.weight[number : number + 1])
+            assert alone.value_head.bias is not None
+            alone.value_head.bias.copy_(start[number : number + 1])
+            one = replay_values(alone, rows, after=after)
+            assert torch.equal(found.values[..., number], one.values)
+            if one.after is not None:
+                assert found.after is not None
+                assert torch.equal(found.after[:, number], one.after)
