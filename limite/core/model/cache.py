@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from limite.core.model.attention import LayerCache
 
-if TYPE_CHECKING:
-    from limite.core.model.step import StepWeights
+
+class Taken:
+    """A decoder's weights as its steps read them, taken when the first of them asks.
+
+    The caches that grew from one share them, so that only who takes steps pays, and once.
+    """
+
+    def __init__(self, take: Callable[[], Any]) -> None:
+        self._take: Callable[[], Any] | None = take
+        self._weights: Any = None
+
+    @torch.no_grad()
+    def get(self) -> Any:
+        """None where steps are chunks of one token."""
+        if self._take is not None:
+            self._weights, self._take = self._take(), None
+        return self._weights
 
 
 class Cache:
     """The state of ``rows`` unfinished rows: one ``LayerCache`` per layer, and their lengths.
 
-    A cache belongs to the weights it was made with: after an update start a new one.
+    A cache belongs to the weights it was made with: after an update start a new one. It does not
+    tell: chunks read the weights as they are, steps as they were at the first of them.
     """
 
     def __init__(
@@ -25,7 +41,7 @@ class Cache:
         layers: Sequence[LayerCache],
         lengths: Sequence[int],
         capacity: int,
-        weights: StepWeights | None,
+        weights: Taken,
         device: torch.device,
     ) -> None:
         self.layers = list(layers)

@@ -15,7 +15,7 @@ from limite.core.kernels.layout import Layout
 from limite.core.kernels.ops import indexed_logprob
 from limite.core.model import head
 from limite.core.model.attention import AttentionMixer
-from limite.core.model.cache import Cache
+from limite.core.model.cache import Cache, Taken
 from limite.core.model.settings import DecoderSpec
 from limite.core.model.weights import Matrix
 
@@ -141,7 +141,7 @@ class Decoder(nn.Module):
             mixer.new_cache(rows, capacity_tokens, self.dtype, self.device)
             for mixer in self.mixers()
         ]
-        return Cache(layers, [0] * rows, capacity_tokens, self.step_weights(), self.device)
+        return Cache(layers, [0] * rows, capacity_tokens, Taken(self.step_weights), self.device)
 
     @torch.no_grad()
     def extend(self, tokens: Tensor, layout: Layout, cache: Cache) -> Tensor:
@@ -155,10 +155,11 @@ class Decoder(nn.Module):
     @torch.no_grad()
     def step(self, tokens: Tensor, cache: Cache) -> Tensor:
         """Appends one token ``[R]`` to each row of the cache; hidden ``[R, width]``."""
-        if cache.weights is None:
+        weights = cache.weights.get()
+        if weights is None:
             return self.extend(tokens, Layout.from_lengths([1] * cache.rows, tokens.device), cache)
         cache.require_room()
-        hidden = self._step(cache.weights, tokens, cache)
+        hidden = self._step(weights, tokens, cache)
         cache.grow()
         return hidden
 

@@ -212,6 +212,29 @@ def test_every_shape_trains_and_decodes(spec):
     assert decoder.logits(found).shape == (3, decoder.spec.padded_vocabulary)
 
 
+def test_weights_are_taken_at_the_first_step_and_shared(tiny, monkeypatch):
+    taken, take = [], tiny.step_weights
+
+    def noted():
+        taken.append(take())
+        return taken[-1]
+
+    monkeypatch.setattr(tiny, "step_weights", noted)
+    cache, other = tiny.new_cache(2, 16), tiny.new_cache(1, 16)
+    tiny.extend(*packed([[1, 2], [3]]), cache)
+    tiny.extend(*packed([[4]]), other)
+    many = cache.select([0, 1, 1])
+    assert not taken
+    tiny.step(torch.tensor([5, 6, 7]), many)
+    assert len(taken) == 1
+    cache.replace([0], other)
+    for each in (cache, cache.select([1]), many.select([0, 2])):
+        tiny.step(torch.full((each.rows,), 5), each)
+        assert len(taken) == 1
+    tiny.step(torch.tensor([5]), other)
+    assert len(taken) == 2
+
+
 def test_a_step_follows_what_is_asked_for_at_the_time(tiny):
     calls = []
 

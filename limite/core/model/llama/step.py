@@ -1,7 +1,7 @@
 """The fast way to decode: one token for each row, in as few operator calls as it takes.
 
 The same function as ``Decoder.extend`` with chunks of one token, to float32 rounding. Weights are
-taken once per cache: projections stacked, matrices turned.
+taken at a cache's first step: projections stacked, matrices turned.
 """
 
 from __future__ import annotations
