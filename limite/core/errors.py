@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 
+SHOWN_MISTAKES = 20
+
 
 class LimiteError(Exception):
     """A mistake of the user's. Printed without a traceback; the process ends with code 2."""
@@ -50,6 +52,15 @@ class SettingsError(LimiteError):
 def mistakes_of(error: LimiteError) -> list[Mistake]:
     """What an error tells, one mistake at a time."""
     return [*error.mistakes] if isinstance(error, SettingsError) else [Mistake(str(error))]
+
+
+def shortened(wrong: Sequence[Mistake]) -> list[Mistake]:
+    """A list that a person can read: the first mistakes, and how many more there are."""
+    more = len(wrong) - SHOWN_MISTAKES
+    if more <= 1:  # one more takes no more lines than to say so: what was shortened stays as it is
+        return [*wrong]
+    last = attrs.evolve(wrong[SHOWN_MISTAKES], path="", message=f"and {more} more mistakes")
+    return [*wrong[:SHOWN_MISTAKES], last]
 
 
 def sentence(error: BaseException) -> str:

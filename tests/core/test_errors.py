@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from limite.core.errors import LimiteError, Mistake, RunFailed, SettingsError, did_you_mean
+from limite.core.errors import (
+    SHOWN_MISTAKES,
+    LimiteError,
+    Mistake,
+    RunFailed,
+    SettingsError,
+    did_you_mean,
+    shortened,
+)
 
 
 def test_mistakes_say_where() -> None:
@@ -41,3 +49,12 @@ def test_exit_codes() -> None:
 )
 def test_the_nearest_right_word(word: str, known: list[str], offer: str) -> None:
     assert did_you_mean(word, known) == offer
+
+
+def test_long_lists_are_cut_once() -> None:
+    wrong = [Mistake("missing", f"a.{number}", "f.toml") for number in range(30)]
+    found = shortened(wrong)
+    assert len(found) == SHOWN_MISTAKES + 1
+    assert str(found[-1]) == f"f.toml: and {30 - SHOWN_MISTAKES} more mistakes"
+    assert shortened(found) == found
+    assert shortened(wrong[:SHOWN_MISTAKES]) == wrong[:SHOWN_MISTAKES]

@@ -16,7 +16,7 @@ from typing import Any
 import attrs
 import torch
 
-from limite.core.errors import LimiteError, Mistake, SettingsError, did_you_mean
+from limite.core.errors import LimiteError, Mistake, SettingsError, did_you_mean, shortened
 from limite.core.jsonl import loads
 
 LENGTH_BYTES = 8
@@ -47,7 +47,6 @@ NO_PICKLE = "loading one can run code, so limite never does; ask for safetensors
 
 _LARGEST = 2**63 - 1
 _MOST_DIMENSIONS = 64
-_SHOWN_MISTAKES = 20
 
 
 @attrs.frozen
@@ -139,15 +138,6 @@ def parse_header(text: bytes, data_bytes: int, where: str) -> Header:
     wrong = wrong or _misplaced(entries, data_bytes, where)
     refuse_all(wrong)
     return Header(entries=entries, metadata=metadata)
-
-
-def shortened(wrong: list[Mistake]) -> list[Mistake]:
-    """A list that a person can read: the first mistakes, and how many more there are."""
-    more = len(wrong) - _SHOWN_MISTAKES
-    if more <= 0:
-        return wrong
-    last = attrs.evolve(wrong[_SHOWN_MISTAKES], path="", message=f"and {more} more mistakes")
-    return [*wrong[:_SHOWN_MISTAKES], last]
 
 
 def refuse_all(wrong: list[Mistake]) -> None:

@@ -108,7 +108,8 @@ def _rows(look: Look) -> Iterator[tuple[str, str]]:
 def _named(look: Look) -> str:
     if look.family is None:
         return "not known"
-    return f"{look.family} ({look.architecture})" if look.architecture else look.family
+    family = f"{look.family} of {look.base}" if look.base else look.family
+    return f"{family} ({look.architecture})" if look.architecture else family
 
 
 def _token_rows(words: Words | None, rows: int | None) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,7 @@ it knows, and its scores are the values.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +28,9 @@ from limite.core.pretrained.directory import (
     read_config,
 )
 from limite.core.pretrained.directory import HEAD as LM_HEAD
-from limite.core.pretrained.load import load_parameters
+from limite.core.pretrained.load import load_module, refusals
 from limite.core.pretrained.save import dtype_name, write_model
-from limite.core.pretrained.tensor_directory import SHARD_BYTES, TensorDirectory
+from limite.core.pretrained.tensor_directory import SHARD_BYTES
 from limite.core.seeds import Seeds
 
 ACTOR = "ForCausalLM"
@@ -135,12 +135,23 @@ class CriticDirectory:
         ``dtype`` is that of the trunk's matrices and activations; None: what the configuration
         says.
         """
-        kind = getattr(torch, dtype or self.model.dtype)
-        critic = Critic(unset_decoder(self.model.spec, dtype=kind, device=device, head=False))
-        names = {name: critic_file_name(name) for name, _ in critic.named_parameters()}
-        derived = Inventory.of(critic.trunk).derived - {LM_HEAD}
-        load_parameters(critic, TensorDirectory.open(self.model.path), names, derived=derived)
-        return critic.eval()
+        kind = dtype or self.model.dtype
+        return load_module(self.model.path, self._makes(kind), critic_inventory, device)
+
+    def check(self, dtype: str | None = None) -> list[Mistake]:
+        """Everything for which ``load`` would refuse the weights, as ``ModelDirectory.check``."""
+        kind, wrong = self.model.dtype_to_check(dtype)
+        return wrong + refusals(self.model.path, self._makes(kind), critic_inventory)
+
+    def _makes(self, dtype: str) -> Callable[[torch.device | str], Critic]:
+        kind, spec = getattr(torch, dtype), self.model.spec
+        return lambda device: Critic(unset_decoder(spec, dtype=kind, device=device, head=False))
+
+
+def critic_inventory(critic: Critic) -> Inventory:
+    """The tensors of a critic's checkpoint: an output head of its actor's is none of them."""
+    names = {name: critic_file_name(name) for name, _ in critic.named_parameters()}
+    return Inventory(names=names, tied={}, derived=Inventory.of(critic.trunk).derived - {LM_HEAD})
 
 
 def critic_file_name(parameter: str) -> str:

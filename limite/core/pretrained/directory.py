@@ -195,23 +195,12 @@ class ModelDirectory:
         ``dtype`` is that of matrices and activations; None: what the configuration says. Without
         ``values`` no weight is read; without ``head`` none of an output head of its own.
         """
-        import torch
+        from limite.core.pretrained.load import load_module
 
-        from limite.core.model.init import unset_decoder
-        from limite.core.pretrained.load import matching, read_parameters
-        from limite.core.pretrained.tensor_directory import TensorDirectory
-
-        kind = getattr(torch, dtype or self.dtype)
+        make = self._makes(dtype or self.dtype, head)
         if not values:
-            return unset_decoder(self.spec, dtype=kind, device=device, head=head).eval()
-        tensors = TensorDirectory.open(self.path)
-        # Sizes come from a file: no memory is taken for them before the tensors turn out to be so.
-        shapes = unset_decoder(self.spec, dtype=kind, device="meta", head=head)
-        known = Inventory.of(shapes)
-        sources = matching(shapes, tensors, known.names, tied=known.tied, derived=known.derived)
-        decoder = unset_decoder(self.spec, dtype=kind, device=device, head=head)
-        read_parameters(decoder, tensors, sources)
-        return decoder.eval()
+            return make(device).eval()
+        return load_module(self.path, make, Inventory.of, device)
 
     def check(self, dtype: str | None = None) -> list[Mistake]:
         """Everything for which ``load`` would refuse the weights, as far as headers tell.
@@ -219,26 +208,25 @@ class ModelDirectory:
         Opens every file of weights and reads its header alone, whatever the size of the model;
         only where a tied head is stored a second time are those two tensors read and compared.
         """
+        from limite.core.pretrained.load import refusals
+
+        kind, wrong = self.dtype_to_check(dtype)
+        return wrong + refusals(self.path, self._makes(kind, head=True), Inventory.of)
+
+    def _makes(self, dtype: str, head: bool) -> Callable[[torch.device | str], Decoder]:
         import torch
 
-        from limite.core.checkpoint.tensor_header import shortened
         from limite.core.model.init import unset_decoder
-        from limite.core.pretrained.load import mismatches
-        from limite.core.pretrained.tensor_directory import TensorDirectory
 
-        wrong: list[Mistake] = []
+        kind = getattr(torch, dtype)
+        return lambda device: unset_decoder(self.spec, dtype=kind, device=device, head=head)
+
+    def dtype_to_check(self, dtype: str | None) -> tuple[str, list[Mistake]]:
+        """The dtype asked for or said; where what is said is refused, why, and another instead."""
         try:
-            kind = dtype or self.dtype
+            return dtype or self.dtype, []
         except LimiteError as error:
-            wrong, kind = mistakes_of(error), "float32"
-        try:
-            tensors = TensorDirectory.open(self.path)
-        except LimiteError as error:
-            return wrong + mistakes_of(error)
-        decoder = unset_decoder(self.spec, dtype=getattr(torch, kind), device="meta")
-        found = Inventory.of(decoder)
-        told = mismatches(decoder, tensors, found.names, tied=found.tied, derived=found.derived)
-        return wrong + shortened(told)
+            return "float32", mistakes_of(error)
 
     def hashes(self) -> dict[str, str]:
         """SHA-256 of the configuration and of every file of weights."""

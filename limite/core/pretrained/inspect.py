@@ -21,17 +21,16 @@ from limite.core.model.init import count_parameters, unset_decoder
 from limite.core.model.llama.scaling import NoScaling
 from limite.core.model.memory import BYTES, cache_bytes, training_bytes
 from limite.core.model.settings import DecoderSpec
-from limite.core.pretrained.critic import CriticDirectory, critic_file_name
+from limite.core.pretrained.critic import CriticDirectory
 from limite.core.pretrained.directory import (
     CONFIG_FILE,
     CRITIC,
-    Inventory,
     ModelDirectory,
     architecture_of,
     read_config,
 )
+from limite.core.pretrained.families.variant import KIND as VARIANT
 from limite.core.pretrained.inspect_tokens import Told, Words, words_in
-from limite.core.pretrained.load import mismatches
 from limite.core.pretrained.save import dtype_name
 from limite.core.pretrained.tensor_directory import PICKLES, TensorDirectory
 
@@ -85,11 +84,15 @@ class Memory:
 
 @attrs.frozen(kw_only=True)
 class Look:
-    """All that is known of a model. What is None could not be known."""
+    """All that is known of a model. What is None could not be known.
+
+    ``base`` is the family of which a variant has other attention; None: it is no variant.
+    """
 
     path: str
     origin: str
     family: str | None
+    base: str | None
     architecture: str | None
     shape: Shape | None
     parameters: Mapping[str, int]
@@ -107,10 +110,11 @@ def look_at(path: str | Path, *, context: int | None = None, batch: int = 1) -> 
     told = Told()
     read = told.try_to(lambda: read_config(path))
     config = read or {}
-    module = None if read is None else told.try_to(lambda: _module(path, config))
+    opened = None if read is None else told.try_to(lambda: _opened(path, config))
+    module = None if opened is None else _module(opened)
     tensors = told.try_to(lambda: TensorDirectory.open(path))
-    if module is not None and tensors is not None:
-        told.mistakes += _mismatches(module, tensors)
+    if opened is not None:
+        told.mistakes += opened.check()
     rows = None if module is None else _trunk(module).spec.padded_vocabulary
     words = words_in(path, config, rows, told)
     if tensors is not None:
@@ -151,6 +155,7 @@ def assemble(
         path=path,
         origin=origin,
         family=family if isinstance(family, str) else None,
+        base=_base(config),
         architecture=architecture_of(config),
         shape=None if module is None else _shape(_trunk(module)),
         parameters=_by_kind(_numbers(module, tensors)),
@@ -187,24 +192,26 @@ def memory_of(module: Decoder | Critic, context: int | None, batch: int) -> Memo
     return Memory(context=tokens, batch=batch, training_bytes=trained, sampling=sampling)
 
 
-def _module(path: Path, config: Mapping[str, Any]) -> Decoder | Critic:
+def _base(config: Mapping[str, Any]) -> str | None:
+    base = config.get("base") if config.get("model_type") == VARIANT else None
+    family = base.get("model_type") if isinstance(base, Mapping) else None
+    return family if isinstance(family, str) else None
+
+
+def _opened(path: Path, config: Mapping[str, Any]) -> ModelDirectory | CriticDirectory:
+    critic = (architecture_of(config) or "").endswith(CRITIC)
+    return CriticDirectory.open(path) if critic else ModelDirectory.open(path)
+
+
+def _module(opened: ModelDirectory | CriticDirectory) -> Decoder | Critic:
     """The model in a directory, without values."""
-    if (architecture_of(config) or "").endswith(CRITIC):
-        spec = CriticDirectory.open(path).model.spec
-        return Critic(unset_decoder(spec, device="meta", head=False))
-    return unset_decoder(ModelDirectory.open(path).spec, device="meta")
+    if isinstance(opened, CriticDirectory):
+        return Critic(unset_decoder(opened.model.spec, device="meta", head=False))
+    return unset_decoder(opened.spec, device="meta")
 
 
 def _trunk(module: Decoder | Critic) -> Decoder:
     return module.trunk if isinstance(module, Critic) else module
-
-
-def _mismatches(module: Decoder | Critic, tensors: TensorDirectory) -> list[Mistake]:
-    found = Inventory.of(_trunk(module))
-    if isinstance(module, Critic):
-        names = {name: critic_file_name(name) for name, _ in module.named_parameters()}
-        return mismatches(module, tensors, names, derived=found.derived)
-    return mismatches(module, tensors, found.names, tied=found.tied, derived=found.derived)
 
 
 def _shape(decoder: Decoder) -> Shape:

@@ -2,20 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Literal
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import torch
 from torch import nn
 
 from limite.core.checkpoint.tensor_header import refuse_all, shown
-from limite.core.errors import Mistake, did_you_mean
+from limite.core.errors import LimiteError, Mistake, did_you_mean, mistakes_of
 from limite.core.pretrained.tensor_directory import TensorDirectory
 from limite.core.pretrained.tensor_read import converts
 
+if TYPE_CHECKING:
+    from limite.core.pretrained.directory import Inventory
+
 Dtypes = Literal["keep", "round"]
+Module = TypeVar("Module", bound=nn.Module)
 
 _HINTS = 20
+
+
+def load_module(
+    path: Path,
+    make: Callable[[torch.device | str], Module],
+    inventory: Callable[[Module], Inventory],
+    device: torch.device | str,
+) -> Module:
+    """What ``make`` gives for ``device``, with the weights in a directory.
+
+    Its sizes come from a file: no memory is taken for them before the tensors turn out to be so.
+    """
+    tensors = TensorDirectory.open(path)
+    shapes = make("meta")
+    found = inventory(shapes)
+    sources = matching(shapes, tensors, found.names, tied=found.tied, derived=found.derived)
+    module = make(device)
+    read_parameters(module, tensors, sources)
+    return module.eval()
+
+
+def refusals(
+    path: Path,
+    make: Callable[[torch.device | str], Module],
+    inventory: Callable[[Module], Inventory],
+) -> list[Mistake]:
+    """Everything for which ``load_module`` would refuse the weights, as far as headers tell."""
+    try:
+        tensors = TensorDirectory.open(path)
+    except LimiteError as error:
+        return mistakes_of(error)
+    shapes = make("meta")
+    found = inventory(shapes)
+    return mismatches(shapes, tensors, found.names, tied=found.tied, derived=found.derived)
 
 
 def load_parameters(

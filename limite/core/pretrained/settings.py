@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 
-from limite.core.errors import LimiteError, Mistake, SettingsError, mistakes_of
+from limite.core.errors import LimiteError, Mistake, SettingsError, mistakes_of, shortened
 from limite.core.model.settings import DecoderSpec, Model
 from limite.core.pretrained.tokenizer import PretrainedTokenizer
 from limite.core.tokenizer import Tokenizer
@@ -49,7 +49,7 @@ class Pretrained(Model):
         from limite.core.pretrained.directory import ModelDirectory
 
         try:
-            return ModelDirectory.open(self.path).check(self.dtype)
+            return shortened(ModelDirectory.open(self.path).check(self.dtype))
         except LimiteError as error:
             return mistakes_of(error)
 

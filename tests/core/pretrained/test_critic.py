@@ -19,7 +19,7 @@ from torch import Tensor
 from limite.core.errors import LimiteError, SettingsError
 from limite.core.kernels.layout import Layout
 from limite.core.model.critic import Critic, critic_from
-from limite.core.model.init import build_decoder
+from limite.core.model.init import build_decoder, unset_decoder
 from limite.core.model.llama.spec import LlamaSpec
 from limite.core.model.presets import preset
 from limite.core.model.settings import DecoderSpec
@@ -293,18 +293,47 @@ def test_tensors_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingsError) as caught:
         load_critic(tmp_path / "critic")
     said = str(caught.value)
+    assert list(map(str, CriticDirectory.open(tmp_path / "critic").check())) == said.splitlines()
     assert "lm_head.weight: this model has no such tensor" in said
     assert "score.bias: missing" in said
     assert "score.weight: expected shape [1, 48], got [2, 48]" in said
     file.write_bytes(file.read_bytes()[:-1])
-    with pytest.raises(LimiteError, match=r"model\.safetensors"):
+    with pytest.raises(LimiteError, match=r"model\.safetensors") as caught_again:
         load_critic(tmp_path / "critic")
+    (only,) = CriticDirectory.open(tmp_path / "critic").check()
+    assert str(only) == str(caught_again.value)
     file.unlink()
     torch.save(tensors, tmp_path / "critic" / "pytorch_model.bin")
     with pytest.raises(LimiteError, match="pickle"):
         load_critic(tmp_path / "critic")
     with pytest.raises(LimiteError, match="no such directory"):
         load_critic(tmp_path / "nowhere")
+
+
+def test_what_a_sound_critic_is_checked_for(tmp_path: Path) -> None:
+    save_critic(make(LLAMA), tmp_path / "critic")
+    assert CriticDirectory.open(tmp_path / "critic").check() == []
+    edit(tmp_path / "critic", torch_dtype="int8")
+    (only,) = CriticDirectory.open(tmp_path / "critic").check()
+    assert only.path == "torch_dtype"
+    assert CriticDirectory.open(tmp_path / "critic").check("bfloat16") == []
+
+
+def test_sizes_that_the_tensors_do_not_have_take_no_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_critic(make(LLAMA), tmp_path / "critic")
+    edit(tmp_path / "critic", vocab_size=2**24)
+    devices = []
+
+    def noted(*given: Any, device: Any, **named: Any) -> Any:
+        devices.append(str(device))
+        return unset_decoder(*given, device=device, **named)
+
+    monkeypatch.setattr("limite.core.pretrained.critic.unset_decoder", noted)
+    with pytest.raises(LimiteError, match=r"expected shape \[16777216, 48\]"):
+        load_critic(tmp_path / "critic")
+    assert devices == ["meta"]
 
 
 def test_the_tokenizer_comes_along(tmp_path: Path) -> None:

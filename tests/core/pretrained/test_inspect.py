@@ -23,6 +23,7 @@ from limite.core.pretrained.critic import save_critic
 from limite.core.pretrained.directory import ModelDirectory
 from limite.core.pretrained.inspect import REST, Look, Sampling, Stored, look_at
 from limite.core.pretrained.save import save_pretrained
+from limite.plugins.attention.simplicial import Simplicial
 from tests.core.pretrained.words import CHATML, write_words
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -187,6 +188,23 @@ def test_a_critic_is_a_trunk_and_a_head(sound: Path, tmp_path: Path) -> None:
     assert look.parameters["value head"] == 16 + 1
     assert "output head" not in look.parameters
     assert mistakes(look) == ""
+    file = tmp_path / "critic" / "model.safetensors"
+    save_file(load_file(file) | {"lm_head.weight": torch.zeros(384, 16)}, file)
+    assert "lm_head.weight: this model has no such tensor" in mistakes(look_at(tmp_path / "critic"))
+
+
+def test_a_variant_names_the_family_it_is_of(sound: Path, tmp_path: Path) -> None:
+    assert look_at(sound).base is None
+    spec = attrs.evolve(LLAMA, attention=Simplicial(every=2))
+    save_pretrained(build_decoder(spec.filled(), 5), tmp_path / "variant")
+    look = look_at(tmp_path / "variant")
+    assert (look.family, look.base) == ("limite-variant", "llama")
+    assert mistakes(look) == ""
+
+
+def test_a_dtype_that_is_none_is_a_mistake(copy: Path) -> None:
+    edited(copy, "config.json", torch_dtype="int8")
+    assert "torch_dtype: expected one of" in mistakes(look_at(copy))
 
 
 # Disagreements
