@@ -222,8 +222,8 @@ def _bundles(lines: Iterable[bytes]) -> Iterator[bytes]:
         yield b"".join(bundle)
 
 
-def _encoded(path: Path, values: Iterable[Any], sort_keys: bool) -> Iterator[bytes]:
-    bundles = _bundles(_lines(values, sort_keys))
+def _encoded(path: Path, lines: Iterable[bytes]) -> Iterator[bytes]:
+    bundles = _bundles(lines)
     if path.suffix != ".zst":
         yield from bundles
         return
@@ -237,7 +237,13 @@ def _encoded(path: Path, values: Iterable[Any], sort_keys: bool) -> Iterator[byt
 def write_jsonl(path: str | Path, values: Iterable[Any], *, sort_keys: bool = True) -> None:
     """Writes a whole ``.jsonl`` or ``.jsonl.zst`` file atomically, one line for each value."""
     path = Path(path)
-    write_atomic(path, _encoded(path, values, sort_keys))
+    write_atomic(path, _encoded(path, _lines(values, sort_keys)))
+
+
+def write_lines(path: str | Path, lines: Iterable[bytes]) -> None:
+    """Like ``write_jsonl``, of lines that are JSON already, each with its end."""
+    path = Path(path)
+    write_atomic(path, _encoded(path, lines))
 
 
 def append_jsonl(path: str | Path, values: Iterable[Any], *, sort_keys: bool = True) -> None:
@@ -246,7 +252,7 @@ def append_jsonl(path: str | Path, values: Iterable[Any], *, sort_keys: bool = T
     When it fails (a full disk, a value that is not JSON) the file is as it was before.
     """
     path = Path(path)
-    _append(path, b"".join(_encoded(path, values, sort_keys)))
+    _append(path, b"".join(_encoded(path, _lines(values, sort_keys))))
 
 
 def append_text(path: str | Path, text: str) -> None:
@@ -309,6 +315,27 @@ def _split(blocks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
             pending.append(rest)
     if pending:
         yield b"".join(pending), False
+
+
+def read_lines(path: str | Path) -> Iterator[bytes]:
+    """The lines of a file as they stand in it, each with its end, of which nothing is asked.
+
+    Raises ``UnfinishedFile`` and ``DamagedFile`` as ``read_jsonl`` does.
+    """
+    path = Path(path)
+    count = 0
+    try:
+        for line, ended in _split(_blocks(path)):
+            if not ended:
+                raise EOFError("the last line is unfinished")
+            yield line + b"\n"
+            count += 1
+    except EOFError as error:
+        raise UnfinishedFile(f"{path}: {error}; {_so_far(count)}", count) from None
+    except ValueError as error:
+        raise DamagedFile(f"{path}: {error}; {_so_far(count)}", count) from error
+    except OSError as error:
+        raise _unreadable(error, path) from error
 
 
 class NotJSON(ValueError):

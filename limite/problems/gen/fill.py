@@ -1,0 +1,91 @@
+"""Fills the places of a file with candidates: no two alike, and every one counted.
+
+What is kept depends on the candidates alone: place after place, the next candidate of its family
+that was not refused and that no place holds already.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import attrs
+
+from limite.problems.gen.candidate import Made
+from limite.problems.gen.places import spread
+from limite.problems.gen.request import Request
+from limite.problems.gen.supply import Supply
+
+PATIENCE = 2_000
+
+
+@attrs.define(kw_only=True)
+class Tally:
+    """What became of one family's candidates."""
+
+    asked: int = 0
+    written: int = 0
+    duplicates: int = 0
+    refused: Counter[str] = attrs.field(factory=Counter)
+    exhausted: bool = False
+    idle: int = 0  # candidates since the last that was new
+
+    @property
+    def made(self) -> int:
+        return self.written + self.duplicates + self.refused.total()
+
+    @property
+    def unfilled(self) -> int:
+        return self.asked - self.written
+
+
+@attrs.frozen
+class Plan:
+    """How many places each family has, and how many it has before the first of them."""
+
+    places: Sequence[int]
+    before: Sequence[int]
+
+    @classmethod
+    def of(cls, request: Request) -> Plan:
+        counts = [[0] * len(request.shares), [0] * len(request.shares)]
+        places = request.places
+        weights = [share.weight for share in request.shares]
+        for place, share in enumerate(spread(weights, places.stop)):
+            counts[place >= places.start][share] += 1
+        return cls(places=counts[1], before=counts[0])
+
+
+def fill(request: Request, plan: Plan, supply: Supply, tallies: Sequence[Tally]) -> Iterator[Made]:
+    """The kept candidates, place after place, and between them the refused ones.
+
+    A family that gives nothing new in ``PATIENCE`` candidates and three times as many as it has
+    given so far is exhausted: its remaining places stay empty. A shard looks at one candidate for
+    each of its places, and no more: what repeats others is found when shards are merged.
+    """
+    seen: set[bytes] = set()
+    for tally, places in zip(tallies, plan.places, strict=True):
+        tally.asked = places
+    weights = [share.weight for share in request.shares]
+    for place, share in enumerate(spread(weights, request.places.stop)):
+        if place < request.places.start:
+            continue
+        tally = tallies[share]
+        while not tally.exhausted:
+            made = supply.take(share)
+            if made[2]:
+                tally.refused[made[2]] += 1
+                tally.idle += 1
+                yield made
+            elif (key := bytes.fromhex(made[0])) in seen:
+                tally.duplicates += 1
+                tally.idle += 1
+            else:
+                seen.add(key)
+                tally.written += 1
+                tally.idle = 0
+                yield made
+                break
+            if request.shard is not None:
+                break
+            tally.exhausted = tally.idle >= PATIENCE + 3 * tally.written

@@ -1,0 +1,96 @@
+"""``limite-gen list``: the families of problems there are."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import attrs
+import click
+
+from limite.core.cli.table import show_json, show_table
+from limite.core.discover import load_registry
+from limite.core.errors import LimiteError
+from limite.core.kinds import Generator
+from limite.core.seeds import Seeds
+from limite.core.types import Problem
+
+SAMPLES = 5
+LOOKS = (0.0, 0.5, 1.0)
+
+
+@click.command("list")
+@click.argument("area", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_(area: str | None, as_json: bool) -> None:
+    """List the families of problems, or those of one AREA.
+
+    Shows the area of mathematics, the types of answers and the dial: the quantities that
+    difficulty changes, from its value at 0 to that at 1.
+    """
+    registry = load_registry()
+    rows = []
+    for entry in registry.entries("generator"):
+        name = registry.usable_name(entry)
+        if registry.status(entry) == "broken":
+            click.echo(f"warning: {name} is broken: {entry.problem}", err=True)
+            continue
+        rows.append(look(name, entry.load(), entry.summary))
+    areas = sorted({row["area"] for row in rows})
+    if area is not None:
+        if area not in areas:
+            raise LimiteError(f"no area {area!r}; there are {', '.join(areas)}")
+        rows = [row for row in rows if row["area"] == area]
+    if as_json:
+        show_json(rows)
+        return
+    show_table(
+        ("FAMILY", "AREA", "ANSWER", "DIAL", "WHAT IT IS"),
+        [
+            (
+                row["name"],
+                row["area"],
+                ", ".join(row["answer_types"]),
+                ", ".join(f"{dial} {low:g}-{high:g}" for dial, (low, high) in row["dial"].items()),
+                row["summary"],
+            )
+            for row in rows
+        ],
+    )
+
+
+def look(name: str, cls: type[Any], summary: str) -> dict[str, Any]:
+    """What is known of a family: told by its fields, and seen in a few problems of it."""
+    component = cast(Generator, cls())
+    problems = samples(name, component)
+    tags = sorted({tag for problem in problems for tag in problem.tags})
+    return {
+        "name": name,
+        "area": tags[0].partition("/")[0] if tags else "other",
+        "tags": tags,
+        "answer_types": sorted({problem.answer.type for problem in problems}),
+        "dial": dial(cls, component),
+        "solutions": sorted({style for problem in problems for style in problem.solutions}),
+        "summary": summary,
+    }
+
+
+def samples(name: str, component: Generator, count: int = SAMPLES) -> list[Problem]:
+    """A few problems of a family, easy ones first; always the same ones."""
+    seeds = Seeds(0, ("look", name))
+    return [
+        component.sample(seeds.stream(str(difficulty), number), difficulty)
+        for difficulty in LOOKS
+        for number in range(count)
+    ]
+
+
+def dial(cls: type[Any], component: Generator) -> dict[str, tuple[float, float]]:
+    """The quantities that difficulty changes: their values at difficulty 0 and at 1."""
+    ends = {field.name: getattr(component, field.name) for field in attrs.fields(cls)}
+    return {
+        name: value
+        for name, value in ends.items()
+        if isinstance(value, tuple)
+        and len(value) == 2
+        and all(isinstance(each, (int, float)) for each in value)
+    }

@@ -1,0 +1,33 @@
+"""The command ``limite-gen``: makes files of problems, and looks after them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from limite import __version__
+from limite.core.cli.ending import run_program
+from limite.core.cli.groups import LazyGroup, debug_option
+
+HERE = "limite.problems.gen"
+COMMANDS: dict[str, tuple[str, str]] = {
+    "list": (f"{HERE}.list:list_", "List the families of problems."),
+    "show": (f"{HERE}.show:show", "Show one family: its dial, and problems of it."),
+    "make": (f"{HERE}.make:make", "Make a file of problems."),
+    "merge": (f"{HERE}.merge:merge", "Write several files as one, shards as what they are of."),
+}
+
+cli = LazyGroup(
+    "limite-gen",
+    table=COMMANDS,
+    help="Mathematical problems of a chosen difficulty, with answers that were checked.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    params=[debug_option()],
+)
+click.version_option(__version__, prog_name="limite-gen", message="%(prog)s %(version)s")(cli)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and end the process with its exit code."""
+    run_program(cli, "limite-gen", arguments)

@@ -1,0 +1,192 @@
+"""``limite-gen make``: a file of problems, the same bytes for the same request."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from limite.core.errors import LimiteError, RunFailed
+from limite.core.jsonl import dumps
+from limite.problems.gen.families import Share
+from limite.problems.gen.fill import Plan, Tally, fill
+from limite.problems.gen.output import Output
+from limite.problems.gen.progress import progress
+from limite.problems.gen.request import (
+    MOST,
+    Request,
+    read_difficulty,
+    read_families,
+    read_mix,
+    read_shard,
+)
+from limite.problems.gen.supply import Known, Supply, known_lines
+
+
+@click.command()
+@click.argument("families", metavar="[FAMILY[:WEIGHT][,...]]", required=False)
+@click.option(
+    "--mix",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Families, weights and settings from a TOML file instead.",
+)
+@click.option(
+    "--count", metavar="N", type=click.IntRange(1, MOST), required=True, help="How many problems."
+)
+@click.option("--difficulty", metavar="A[:B]", help="Within 0 (easy) and 1 (hard).  [0:1]")
+@click.option("--seed", metavar="S", type=int, default=1, show_default=True)
+@click.option(
+    "-o", "--out", metavar="FILE", type=click.Path(path_type=Path), required=True,
+    help="Ends in .jsonl or .jsonl.zst.",
+)  # fmt: skip
+@click.option(
+    "--workers", metavar="W", type=click.IntRange(1, 1024), default=1, show_default=True,
+    help="Processes. They change how long it takes and nothing else.",
+)  # fmt: skip
+@click.option("--shard", metavar="I/N", help="The I-th of N parts, from 1; see limite-gen merge.")
+@click.option("--force", is_flag=True, help="Replace a file that was made otherwise.")
+@click.option("--json", "as_json", is_flag=True, help="Print progress and result as JSON lines.")
+def make(
+    families: str | None,
+    mix: Path | None,
+    count: int,
+    difficulty: str | None,
+    seed: int,
+    out: Path,
+    workers: int,
+    shard: str | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Make a file of problems.
+
+    Every problem is solved again by code that shares nothing with the code that made it, and its
+    answer and solutions are judged by the verifier; what they do not agree on goes to
+    FILE.refused.jsonl. No two problems of a file are alike. The same command again goes on where
+    it was stopped, and ends with the same bytes.
+    """
+    request = Request(
+        shares=_shares(families, mix, difficulty),
+        count=count,
+        seed=seed,
+        shard=None if shard is None else read_shard(shard),
+    )
+    write(request, out, workers=workers, force=force, as_json=as_json)
+
+
+def _shares(families: str | None, mix: Path | None, difficulty: str | None) -> list[Share]:
+    if (families is None) == (mix is None):
+        raise LimiteError("say what to make: families (limite-gen list shows them), or --mix FILE")
+    ends = None if difficulty is None else read_difficulty(difficulty)
+    if mix is not None:
+        return read_mix(mix, ends)
+    assert families is not None
+    return read_families(families, ends or (0.0, 1.0))
+
+
+def write(
+    request: Request,
+    out: Path,
+    *,
+    workers: int = 1,
+    force: bool = False,
+    as_json: bool = False,
+    known: Iterable[Known] | None = None,
+) -> None:
+    """Makes the file of a request, or goes on with it, and tells how it went."""
+    output = Output(out, request.plain(), force=force)
+    if output.complete:
+        output.abandon()
+        _say(as_json, f"{out}: is there already", {"event": "done", "file": str(out)})
+        return
+    plan = Plan.of(request)
+    tallies = [Tally() for _ in request.shares]
+    supply = Supply(
+        request,
+        wanted=plan.places,
+        start=plan.before if request.shard else [0] * len(request.shares),
+        workers=workers,
+        known=known_lines(request, output.known(), output.part) if known is None else known,
+    )
+    if output.resumed:
+        _say(as_json, f"going on after {output.resumed:,} problems", {"event": "resumed"})
+    try:
+        try:
+            with progress(len(request.places), as_json=as_json, already=output.resumed) as show:
+                kept = rejected = 0
+                for made in fill(request, plan, supply, tallies):
+                    if made[2]:
+                        output.refuse(made[1])
+                    else:
+                        output.add(made[1])
+                        kept += 1
+                    rejected = sum(tally.made for tally in tallies) - kept
+                    show(kept, rejected)
+        finally:
+            supply.close()
+    except KeyboardInterrupt:
+        output.flush()
+        output.abandon()
+        raise KeyboardInterrupt(
+            f"stopped after {kept:,} problems; the same command goes on from them"
+        ) from None
+    except BaseException:
+        output.abandon()
+        raise
+    counts = _counts(request, tallies)
+    manifest = output.finish("short" if counts["unfilled"] else "complete", counts)
+    _tell(request, out, tallies, manifest, as_json)
+
+
+def _counts(request: Request, tallies: list[Tally]) -> dict[str, Any]:
+    """What became of all candidates, in all and by family: the parts add up."""
+
+    def of(parts: list[Tally]) -> dict[str, Any]:
+        refused: Counter[str] = sum((each.refused for each in parts), Counter())
+        return {
+            "asked": sum(each.asked for each in parts),
+            "written": sum(each.written for each in parts),
+            "unfilled": sum(each.unfilled for each in parts),
+            "made": sum(each.made for each in parts),
+            "duplicates": sum(each.duplicates for each in parts),
+            "refused": dict(sorted(refused.items())),
+        }
+
+    families = {
+        share.name: of([tally]) | {"exhausted": tally.exhausted}
+        for share, tally in zip(request.shares, tallies, strict=True)
+    }
+    return {**of(tallies), "families": families}
+
+
+def _tell(
+    request: Request, out: Path, tallies: list[Tally], manifest: dict[str, Any], as_json: bool
+) -> None:
+    counts = manifest["counts"]
+    refused = sum(counts["refused"].values())
+    by = ", ".join(f"{name} {count:,}" for name, count in counts["refused"].items())
+    _say(
+        as_json,
+        f"{out}: {counts['written']:,} problems; {counts['made']:,} made = "
+        f"{counts['written']:,} written + {counts['duplicates']:,} repeated + "
+        f"{refused:,} refused{f' ({by})' if by else ''}",
+        {"event": "done", "file": str(out), **manifest},
+    )
+    if refused:
+        click.echo(f"warning: see {out}.refused.jsonl for what was refused", err=True)
+    if request.shard is None and counts["unfilled"]:
+        short = [
+            f"{share.text}: space exhausted after {tally.written:,} distinct problems: "
+            f"{tally.idle:,} more gave nothing new, and {tally.asked:,} are wanted"
+            for share, tally in zip(request.shares, tallies, strict=True)
+            if tally.exhausted
+        ]
+        raise RunFailed("\n".join([*short, f"{out} holds the {counts['written']:,} there are"]))
+
+
+def _say(as_json: bool, text: str, event: dict[str, Any]) -> None:
+    click.echo(dumps(event) if as_json else text)

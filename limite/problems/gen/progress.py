@@ -1,0 +1,90 @@
+"""How far making problems has come: a bar on a terminal, elsewhere lines, or events as JSON."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import click
+
+from limite.core.jsonl import dumps
+
+EVERY_S = 10.0
+LOOK_EVERY = 64
+
+
+class Shown(Protocol):
+    """Something that is told how much is done; ``rejected`` counts what was not kept."""
+
+    def __call__(self, done: int, rejected: int) -> None: ...
+
+
+@contextmanager
+def progress(total: int, *, as_json: bool, already: int = 0) -> Iterator[Shown]:
+    """Tells of progress for as long as it lasts; ``already`` were done by an earlier run."""
+    if as_json or not sys.stderr.isatty():
+        yield _Lines(total, already, as_json)
+        return
+    from rich.console import Console  # late: only terminals need it
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import TimeRemainingColumn as Left
+
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), Left())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("problems", total=total, completed=already, rate="")
+        clock = _Clock(already, 0.2)
+
+        def show(done: int, rejected: int) -> None:
+            if clock.due(done):
+                words = f"{clock.rate(done):,.0f}/s, {rejected:,} not kept"
+                bar.update(task, completed=done, rate=words)
+
+        yield show
+
+
+class _Clock:
+    """When to speak again, and how fast it goes."""
+
+    def __init__(self, already: int, every_s: float) -> None:
+        self.began_s = self.spoke_s = time.monotonic()
+        self.already = already
+        self.every_s = every_s
+        self.calls = 0
+
+    def due(self, done: int) -> bool:
+        self.calls += 1
+        if self.calls % LOOK_EVERY:
+            return False
+        now_s = time.monotonic()
+        if now_s - self.spoke_s < self.every_s:
+            return False
+        self.spoke_s = now_s
+        return True
+
+    def rate(self, done: int) -> float:
+        return (done - self.already) / max(time.monotonic() - self.began_s, 1e-9)
+
+
+class _Lines:
+    def __init__(self, total: int, already: int, as_json: bool) -> None:
+        self.total = total
+        self.as_json = as_json
+        self.clock = _Clock(already, EVERY_S)
+
+    def __call__(self, done: int, rejected: int) -> None:
+        if not self.clock.due(done):
+            return
+        rate = self.clock.rate(done)
+        left_s = (self.total - done) / rate if rate > 0 else None
+        if self.as_json:
+            event: dict[str, Any] = {"event": "progress", "done": done, "total": self.total}
+            event |= {"rejected": rejected, "per_second": round(rate, 1), "left_s": left_s}
+            click.echo(dumps(event))
+            return
+        left = "" if left_s is None else f", {left_s:,.0f} s left"
+        click.echo(
+            f"{done:,} of {self.total:,}, {rate:,.0f}/s, {rejected:,} not kept{left}", err=True
+        )

@@ -1,0 +1,181 @@
+"""What a file of problems is asked to hold: read from the command line or from a mix file."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from limite.core.errors import LimiteError, Mistake, SettingsError, did_you_mean
+from limite.problems.gen.families import Share, check_share, family, version_of
+
+MOST = 1_000_000_000
+
+
+@attrs.frozen(kw_only=True)
+class Request:
+    """All that the bytes of a file depend on.
+
+    ``shard`` is (number from 1, of how many): a part of the file's places, to be merged later.
+    """
+
+    shares: Sequence[Share]
+    count: int
+    seed: int
+    shard: tuple[int, int] | None = None
+    verifier: str = "exact"
+
+    @property
+    def places(self) -> range:
+        """The places of the whole file that are to be filled."""
+        if self.shard is None:
+            return range(self.count)
+        number, of = self.shard
+        return range(self.count * (number - 1) // of, self.count * number // of)
+
+    def plain(self) -> dict[str, Any]:
+        """The request as JSON, with the versions of its families."""
+        return {
+            "count": self.count,
+            "seed": self.seed,
+            "shard": None if self.shard is None else list(self.shard),
+            "verifier": self.verifier,
+            "families": [
+                {
+                    "name": share.name,
+                    "weight": share.weight,
+                    "difficulty": list(share.difficulty),
+                    "settings": dict(share.settings),
+                    "version": version_of(family(share.name, share.settings)),
+                }
+                for share in self.shares
+            ],
+        }
+
+    @classmethod
+    def of_plain(cls, data: Mapping[str, Any]) -> Request:
+        """The request that ``plain`` wrote."""
+        shard = data["shard"]
+        return cls(
+            count=data["count"],
+            seed=data["seed"],
+            shard=None if shard is None else (shard[0], shard[1]),
+            verifier=data["verifier"],
+            shares=[
+                Share(
+                    name=each["name"],
+                    weight=each["weight"],
+                    difficulty=(each["difficulty"][0], each["difficulty"][1]),
+                    settings=each["settings"],
+                )
+                for each in data["families"]
+            ],
+        )
+
+
+def read_difficulty(text: str) -> tuple[float, float]:
+    """``a`` or ``a:b``, both within 0 and 1."""
+    low, colon, high = text.partition(":")
+    try:
+        ends = (float(low), float(high if colon else low))
+    except ValueError:
+        ends = (1.0, 0.0)
+    if not 0.0 <= ends[0] <= ends[1] <= 1.0:
+        raise LimiteError(
+            f"--difficulty {text}: expected a or a:b with 0 <= a <= b <= 1, such as 0.2:0.8"
+        )
+    return ends
+
+
+def read_shard(text: str) -> tuple[int, int]:
+    """``i/n``: the i-th of n parts, counted from 1."""
+    number, _, of = text.partition("/")
+    if not (number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of) <= 100_000):
+        raise LimiteError(f"--shard {text}: expected i/n with 1 <= i <= n, such as 1/8")
+    return int(number), int(of)
+
+
+def read_families(text: str, difficulty: tuple[float, float]) -> list[Share]:
+    """``NAME[:WEIGHT][,NAME[:WEIGHT]...]``."""
+    shares = []
+    for word in text.split(","):
+        name, colon, weight = word.strip().partition(":")
+        try:
+            share = Share(name=name, weight=float(weight) if colon else 1.0, difficulty=difficulty)
+        except ValueError:
+            raise LimiteError(f"{word.strip()}: the weight {weight!r} is not a number") from None
+        check_share(share)
+        shares.append(share)
+    return _distinct(shares, "")
+
+
+def read_mix(path: Path, difficulty: tuple[float, float] | None) -> list[Share]:
+    """The shares of a mix file.
+
+    ``[families]`` maps a name to its weight, or to a table of ``weight``, ``difficulty`` and the
+    family's own settings. ``difficulty`` at the top is for families that name none.
+    """
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise LimiteError(f"{path}: {error.strerror}") from error
+    except ValueError as error:
+        raise LimiteError(f"{path}: not TOML: {error}") from error
+    wrong = []
+    for key in data:
+        if key not in ("difficulty", "families"):
+            near = (
+                did_you_mean(key, ("difficulty", "families")) or "; there are difficulty, families"
+            )
+            wrong.append(Mistake(f"unknown key{near}", key, str(path)))
+    base = difficulty or _ends(data.get("difficulty", [0.0, 1.0]))
+    if base is None:
+        wrong.append(Mistake("expected [a, b] within 0 and 1", "difficulty", str(path)))
+        base = (0.0, 1.0)
+    families = data.get("families")
+    if not isinstance(families, dict) or not families:
+        wrong.append(Mistake("expected a table of families, name = weight", "families", str(path)))
+        families = {}
+    shares = []
+    for name, given in families.items():
+        try:
+            shares.append(_share(name, given, base))
+        except LimiteError as error:
+            wrong.append(Mistake(str(error), f"families.{name}", str(path)))
+    if wrong:
+        raise SettingsError(wrong)
+    return _distinct(shares, f"{path}: ")
+
+
+def _share(name: str, given: Any, difficulty: tuple[float, float]) -> Share:
+    settings = dict(given) if isinstance(given, dict) else {"weight": given}
+    weight = settings.pop("weight", 1.0)
+    if isinstance(weight, bool) or not isinstance(weight, (int, float)):
+        raise LimiteError(f"expected a weight, got {weight!r}")
+    ends = _ends(settings.pop("difficulty", list(difficulty)))
+    if ends is None:
+        raise LimiteError("difficulty: expected [a, b] within 0 and 1")
+    share = Share(name=name, weight=float(weight), difficulty=ends, settings=settings)
+    check_share(share)
+    return share
+
+
+def _ends(value: Any) -> tuple[float, float] | None:
+    numbers = value if isinstance(value, list) else [value, value]
+    if len(numbers) != 2 or not all(
+        isinstance(number, (int, float)) and not isinstance(number, bool) for number in numbers
+    ):
+        return None
+    low, high = map(float, numbers)
+    return (low, high) if 0.0 <= low <= high <= 1.0 else None
+
+
+def _distinct(shares: list[Share], place: str) -> list[Share]:
+    names = [share.name for share in shares]
+    for name in names:
+        if names.count(name) > 1:
+            raise LimiteError(f"{place}{name} is named {names.count(name)} times; add its weights")
+    return shares

@@ -1,0 +1,32 @@
+"""What the smaller commands share: where they may write, and how they tell what they did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from limite.core.errors import LimiteError
+from limite.core.jsonl import dumps
+from limite.problems.files import suffixed
+
+
+def new_file(path: Path, *, force: bool, problems: bool = True) -> None:
+    """Refuses a place that cannot be written to, or that holds something already."""
+    if problems:
+        suffixed(path)
+    if not path.parent.is_dir():
+        raise LimiteError(f"{path.parent}: no such folder")
+    if path.exists() and not force:
+        raise LimiteError(f"{path} exists; --force replaces it")
+
+
+def report(as_json: bool, out: Path, counts: Mapping[str, Any]) -> None:
+    """One line: the file, and the counts under their names."""
+    if as_json:
+        click.echo(dumps({"file": str(out), **counts}))
+        return
+    words = ", ".join(f"{count:,} {name}" for name, count in counts.items())
+    click.echo(f"{out}: {words}")

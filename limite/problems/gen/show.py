@@ -1,0 +1,52 @@
+"""``limite-gen show``: one family, with problems of it."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import attrs
+import click
+
+from limite.core.cli.table import show_json
+from limite.core.discover import load_registry
+from limite.problems.files import record_of
+from limite.problems.gen.families import family
+from limite.problems.gen.list import LOOKS, look, samples
+
+
+@click.command()
+@click.argument("name", metavar="FAMILY")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def show(name: str, as_json: bool) -> None:
+    """Show one family: its dial, its settings, and an easy, a middling and a hard problem."""
+    entry = load_registry().get("generator", name)
+    cls = entry.load()
+    page = look(name, cls, entry.summary)
+    page["doc"] = inspect.cleandoc(cls.__doc__ or "")
+    component = family(name)
+    page["settings"] = {field.name: _setting(component, field) for field in attrs.fields(cls)}
+    problems = samples(name, component, 1)
+    page["examples"] = [
+        {"at": difficulty, **record_of(problem)}
+        for difficulty, problem in zip(LOOKS, problems, strict=True)
+    ]
+    if as_json:
+        show_json(page)
+        return
+    click.echo(f"{name}: {', '.join(page['tags'])}; answers are {', '.join(page['answer_types'])}")
+    click.echo(f"\n{page['doc']}\n")
+    for setting, about in page["settings"].items():
+        click.echo(f"  {setting} = {about['default']}{'  ' * bool(about['help'])}{about['help']}")
+    for example, problem in zip(page["examples"], problems, strict=True):
+        click.echo(f"\nat difficulty {example['at']:g}")
+        click.echo(f"  {problem.problem}")
+        click.echo(f"  answer: {problem.answer.value}")
+        for style, text in problem.solutions.items():
+            click.echo(f"  {style}: {text}")
+
+
+def _setting(component: Any, field: attrs.Attribute[Any]) -> dict[str, Any]:
+    default = getattr(component, field.name)
+    value = list(default) if isinstance(default, tuple) else default
+    return {"default": value, "help": field.metadata.get("help", "")}

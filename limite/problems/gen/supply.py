@@ -1,0 +1,165 @@
+"""Where candidates come from: lines that were made before, this process, or worker processes.
+
+Each family's candidates come in the order of their indexes, whoever made them: what is done with
+them depends on nothing else.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from pathlib import Path
+
+from limite.core.errors import LimiteError
+from limite.core.jsonl import loads
+from limite.problems.gen.candidate import Made, Maker, source_of
+from limite.problems.gen.families import Share
+from limite.problems.gen.request import Request
+
+BATCH = 256
+"""The most candidates that a worker makes at once."""
+
+Known = tuple[int, int, Made]
+"""The index of a share, of a candidate in it, and the candidate, as an earlier run left it."""
+
+
+def known_lines(request: Request, lines: Iterable[bytes], place: Path) -> Iterator[Known]:
+    """The candidates of lines that were made for this request, or for a shard of it."""
+    order = {share.name: number for number, share in enumerate(request.shares)}
+    sources = [source_of(share, request.seed) for share in request.shares]
+    for number, line in enumerate(lines, start=1):
+        record = loads(line)
+        source = record.get("source", {})
+        share = order.get(source.get("generator"), 0)
+        index = source.get("index")
+        if source != {**sources[share], "index": index}:
+            raise LimiteError(
+                f"{place}:{number}: was not made by this request; --force begins again"
+            )
+        yield share, index, (record["id"], line, "")
+
+
+class Supply:
+    """Gives the next candidate of any share.
+
+    ``wanted`` is how many places each share has, and ``start`` the index its candidates begin
+    with. Lines that are known come first; a candidate that is not among them, and stands before
+    one that is, was refused or a repetition, and is made again to tell which.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        *,
+        wanted: Sequence[int],
+        start: Sequence[int],
+        workers: int = 1,
+        known: Iterable[Known] = (),
+    ) -> None:
+        self._request = request
+        self._makers = [Maker(share, request.seed, request.verifier) for share in request.shares]
+        self._next = list(start)
+        self._known = iter(known)
+        self._waiting: list[deque[tuple[int, Made]]] = [deque() for _ in request.shares]
+        self._over = False
+        self._beyond = list(start)  # all known candidates of a share have smaller indexes
+        self._end = [first + count for first, count in zip(start, wanted, strict=True)]
+        self._workers = workers
+        self._pool: _Pool | None = None
+
+    def take(self, share: int) -> Made:
+        """The next candidate of a share."""
+        index = self._next[share]
+        self._next[share] += 1
+        waiting = self._waiting[share]
+        while not waiting and not self._over:
+            found = next(self._known, None)
+            if found is None:
+                self._over = True
+                break
+            self._waiting[found[0]].append(found[1:])
+            self._beyond[found[0]] = found[1] + 1
+        if waiting and waiting[0][0] == index:
+            return waiting.popleft()[1]
+        if waiting or index < self._beyond[share] or self._workers == 1:
+            return self._makers[share](index)
+        if self._pool is None:
+            starts = [max(pair) for pair in zip(self._next, self._beyond, strict=True)]
+            starts[share] = index
+            self._pool = _Pool(self._request, self._workers, starts, self._end)
+        return self._pool.take(share)
+
+    def close(self) -> None:
+        """Ends the workers, whatever they are doing."""
+        if self._pool is not None:
+            self._pool.close()
+
+
+class _Pool:
+    """Worker processes that make candidates ahead of time, in batches."""
+
+    def __init__(
+        self, request: Request, workers: int, start: Sequence[int], end: Sequence[int]
+    ) -> None:
+        self._executor = ProcessPoolExecutor(
+            workers,
+            mp_context=multiprocessing.get_context("spawn"),
+            initializer=_begin,
+            initargs=([*request.shares], request.seed, request.verifier),
+        )
+        self._start = list(start)
+        self._end = end
+        left = sum(max(0, last - first) for first, last in zip(start, end, strict=True))
+        self._batch = max(1, min(BATCH, left // (2 * workers)))
+        self._ahead = 2 * workers
+        self._pending: list[deque[Future[list[Made]]]] = [deque() for _ in start]
+        self._ready: list[deque[Made]] = [deque() for _ in start]
+
+    def take(self, share: int) -> Made:
+        ready = self._ready[share]
+        if not ready:
+            if not self._pending[share]:
+                self._submit(share)
+            self._fill()
+            ready.extend(self._pending[share].popleft().result())
+            self._fill()
+        return ready.popleft()
+
+    def _submit(self, share: int) -> None:
+        # Past the places that were planned for, only what replaces repetitions is wanted.
+        first = self._start[share]
+        batch = max(1, min(self._batch, max(self._end[share] - first, 32)))
+        self._start[share] += batch
+        self._pending[share].append(self._executor.submit(_make, share, first, batch))
+
+    def _fill(self) -> None:
+        """Keeps the workers busy with the shares that have the largest part left to make."""
+        while sum(map(len, self._pending)) < self._ahead:
+            left = [
+                (end - start) / max(1, end)
+                for start, end in zip(self._start, self._end, strict=True)
+            ]
+            share = max(range(len(left)), key=left.__getitem__)
+            if left[share] <= 0:
+                return
+            self._submit(share)
+
+    def close(self) -> None:
+        self._executor.shutdown(wait=True, cancel_futures=True)
+
+
+_makers: list[Maker] = []
+
+
+def _begin(shares: list[Share], seed: int, verifier: str) -> None:
+    # Ctrl-C reaches the whole group of processes; the one that writes decides what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _makers[:] = [Maker(share, seed, verifier) for share in shares]
+
+
+def _make(share: int, first: int, count: int) -> list[Made]:
+    maker = _makers[share]
+    return [maker(index) for index in range(first, first + count)]
