@@ -49,8 +49,10 @@ if TYPE_CHECKING:
     from limite.core.recipe.stages import FitCritic as FitCritic
     from limite.core.recipe.stages import Mix as Mix
     from limite.core.recipe.stages import Preference as Preference
+    from limite.core.rollout.shaping import OverlongPenalty as OverlongPenalty
     from limite.core.seeds import Seeds as Seeds
     from limite.core.tokenizer import CharacterTokenizer as CharacterTokenizer
+    from limite.core.train.correction import Correction as Correction
     from limite.core.types import Answer as Answer
     from limite.core.types import ExplainedVariance as ExplainedVariance
     from limite.core.types import Group as Group
@@ -114,8 +116,10 @@ _MODULES = {
     "limite.core.pretrained.tokenizer": "PretrainedTokenizer",
     "limite.core.recipe.recipe": "Recipe",
     "limite.core.recipe.stages": "CriticSettings Distill Eval FitCritic Mix Preference RL SFT",
+    "limite.core.rollout.shaping": "OverlongPenalty",
     "limite.core.seeds": "Seeds",
     "limite.core.tokenizer": "CharacterTokenizer",
+    "limite.core.train.correction": "Correction",
     "limite.core.types": (
         "Answer ExplainedVariance Group Loss Metric Problem Response TokenBatch Verdict"
     ),

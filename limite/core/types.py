@@ -106,7 +106,8 @@ class Group:
     """All responses to one problem, in sampling order, with their rewards.
 
     A reward is None when the response could not be scored: it then takes no part in the group's
-    statistics and its advantage is exactly 0. ``correct`` is accuracy before any shaping.
+    statistics and its advantage is exactly 0. ``correct`` is accuracy before any shaping;
+    ``penalties``, where a stage has some, are what shaping has added to each reward.
 
     Where a stage has a critic, ``values`` holds for each completion token what it expects of the
     state before it, and ``values_after`` the same of the state after the last one.
@@ -119,6 +120,17 @@ class Group:
     verdicts: Sequence[Verdict] = ()
     values: Sequence[Sequence[float]] | None = None
     values_after: Sequence[float] | None = None
+    penalties: Sequence[float] = ()
+
+    @property
+    def unshaped_rewards(self) -> list[float | None]:
+        """The rewards without what shaping has added to them."""
+        if not self.penalties:
+            return list(self.rewards)
+        return [
+            None if reward is None else reward - penalty
+            for reward, penalty in zip(self.rewards, self.penalties, strict=True)
+        ]
 
 
 @attrs.frozen(kw_only=True)

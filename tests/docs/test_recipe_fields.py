@@ -30,6 +30,7 @@ from limite.core.recipe.stages import (
     Mix,
     Preference,
 )
+from limite.core.rollout.shaping import OverlongPenalty
 from limite.core.tokenizer import CharacterTokenizer
 from limite.core.train.correction import Correction
 
@@ -37,7 +38,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text(encoding="u
 MODELS = (ModelSpec, LlamaSpec, LinearScaling, Llama3Scaling, YarnScaling)
 TOKENIZERS = (CharacterTokenizer, PretrainedTokenizer)
 STAGES = (SFT, Distill, RL, FitCritic, Preference, Eval)
-PARTS = (Mix, HealthLimits, Correction, CriticSettings)
+PARTS = (Mix, HealthLimits, OverlongPenalty, Correction, CriticSettings)
 SETTINGS = (Recipe, *STAGES, *PARTS, *MODELS, *TOKENIZERS)
 
 

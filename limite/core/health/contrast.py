@@ -27,8 +27,8 @@ def is_flat(rewards: Sequence[float | None]) -> bool:
 class ContrastShares:
     """Shares of the groups of a batch. ``all_correct`` and ``all_wrong`` go by accuracy alone.
 
-    Shaped rewards differ even where every answer is wrong, so they cannot tell the two. Shares of
-    no groups are None.
+    Shaped rewards differ even where every answer is wrong, so contrast is that of rewards before
+    any shaping. Shares of no groups are None.
     """
 
     groups: int
@@ -43,7 +43,7 @@ def contrast_shares(groups: Sequence[Group]) -> ContrastShares:
     """What part of ``groups`` has reward contrast, is all correct, is all wrong, is not scored."""
     contrast = correct = wrong = unscored = responses = 0
     for group in groups:
-        contrast += not is_flat(group.rewards)
+        contrast += not is_flat(group.unshaped_rewards)
         responses += len(group.rewards)
         outcomes = [
             right

@@ -24,6 +24,7 @@ from limite.core.recipe.load import LoadedRecipe, draft_recipe, finished, in_ord
 from limite.core.recipe.objective_checks import (
     column_faults,
     correction_faults,
+    overlong_faults,
     reference_faults,
 )
 from limite.core.recipe.problem_checks import Texts, problem_faults
@@ -142,6 +143,7 @@ def look_over(recipe: Recipe, registry: Registry, *, complete: bool = True) -> F
         if isinstance(stage, RL):
             ask(reference_faults(stage, registry), *place)
             ask(correction_faults(stage, registry), *place)
+            ask(overlong_faults(stage), *place)
             ask(dealing_faults(stage), *place)
             ask(advantage_faults(stage), *place)
             ask(critic_faults(recipe, name, stage, registry), *place)

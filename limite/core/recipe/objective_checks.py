@@ -58,6 +58,25 @@ def reference_faults(stage: RL, registry: Registry) -> Iterator[Fault]:
         yield Fault(("reference_reset_every",), "needs a 'reference' to replace")
 
 
+def overlong_faults(stage: RL) -> Iterator[Fault]:
+    """A penalty on length needs a limit that is the stage's own, and a buffer within it."""
+    penalty = stage.overlong
+    if penalty is None:
+        return
+    if stage.budget == "native-context" and penalty.factor:
+        message = (
+            "must be left out with budget 'native-context', where nothing but the context may "
+            "shorten a response"
+        )
+        yield Fault(("overlong",), message)
+    elif penalty.buffer_tokens > stage.max_tokens:
+        message = (
+            f"must be at most max_tokens, {stage.max_tokens}, the longest response; "
+            f"got {penalty.buffer_tokens}"
+        )
+        yield Fault(("overlong", "buffer_tokens"), message)
+
+
 def correction_faults(stage: RL, registry: Registry) -> Iterator[Fault]:
     """An objective of whole responses takes weights of whole responses."""
     correction = stage.correction

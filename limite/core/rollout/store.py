@@ -16,6 +16,8 @@ from limite.core.types import Answer, Group, Problem, Response, Verdict
 
 LISTS = ("topk_ids", "topk_logprobs")
 """What is written of a response only where it was recorded."""
+PENALTY = "overlong_penalty"
+"""The part of a reward that length has taken off, written where a stage penalises length."""
 RESPONSE_FIELDS = tuple(field.name for field in attrs.fields(Response) if field.name not in LISTS)
 
 
@@ -28,9 +30,11 @@ def group_lines(groups: Iterable[Group]) -> Iterator[dict[str, Any]]:
     for number, group in enumerate(groups):
         problem = attrs.asdict(group.problem)
         del problem["solutions"], problem["extra"]
-        verdicts: Sequence[Verdict | None] = group.verdicts or [None] * len(group.responses)
-        for response, reward, correct, verdict in zip(
-            group.responses, group.rewards, group.correct, verdicts, strict=True
+        count = len(group.responses)
+        verdicts: Sequence[Verdict | None] = group.verdicts or [None] * count
+        penalties: Sequence[float | None] = group.penalties or [None] * count
+        for response, reward, correct, verdict, penalty in zip(
+            group.responses, group.rewards, group.correct, verdicts, penalties, strict=True
         ):
             line: dict[str, Any] = {"group": number, "problem": problem}
             for name in RESPONSE_FIELDS:
@@ -41,6 +45,8 @@ def group_lines(groups: Iterable[Group]) -> Iterator[dict[str, Any]]:
                 if value:
                     line[name] = [list(each) for each in value]
             line["reward"] = reward
+            if penalty is not None:
+                line[PENALTY] = penalty
             line["correct"] = correct
             line["verdict"] = None if verdict is None else attrs.asdict(verdict)
             yield line
@@ -73,9 +79,12 @@ def _group(lines: Sequence[Mapping[str, Any]]) -> Group:
             rewards=[line["reward"] for line in lines],
             correct=[line["correct"] for line in lines],
             verdicts=verdicts,
+            penalties=tuple(line[PENALTY] for line in lines if PENALTY in line),
         )
     except (KeyError, TypeError) as error:
         raise LimiteError(f"a rollout record of group {number} is damaged: {error}") from error
+    if len(group.penalties) not in (0, len(lines)):
+        raise LimiteError(f"a rollout record of group {number} lacks {PENALTY!r} in some lines")
     if any(response.problem_id != problem.id for response in group.responses):
         raise LimiteError(f"a rollout record of group {number} names another problem")
     return group

@@ -21,8 +21,8 @@ class GroupAdvantage:
 
     ``A_i = (R_i - baseline) / (std + std_eps)``. ``baseline`` is the group mean (GRPO), the mean of
     the *other* rewards (RLOO, arXiv:2402.14740) or nothing; ``scale="none"`` leaves out the
-    division (Dr. GRPO, arXiv:2503.20783). Scaling by the spread of a whole batch is not offered: a
-    group is all this sees.
+    division (Dr. GRPO, arXiv:2503.20783), ``scale="batch-std"`` divides by the deviation of all
+    scored rewards of a rollout batch in place of each group's own.
 
     Rewards equal to rounding give exactly 0 (with no baseline and no scale there is nothing to
     compare, and the rewards stand as they are). A response whose reward is None takes no part and
@@ -30,7 +30,7 @@ class GroupAdvantage:
     """
 
     baseline: str = attrs.field(default="mean", validator=option("mean", "leave-one-out", "none"))
-    scale: str = attrs.field(default="none", validator=option("none", "std"))
+    scale: str = attrs.field(default="none", validator=option("none", "std", "batch-std"))
     std_ddof: int = attrs.field(
         default=1, validator=in_((0, 1)), metadata={"help": "1 divides by G - 1, 0 by G"}
     )
@@ -39,7 +39,7 @@ class GroupAdvantage:
     @property
     def centred(self) -> bool:
         """Whether equal rewards give advantages of 0."""
-        return self.baseline != "none" or self.scale != "none"
+        return self.baseline != "none" or self.scale == "std"
 
     def __call__(self, group: Group) -> Tensor:
         """``[G]`` float64 advantages, in the order of the group's responses."""
@@ -60,12 +60,23 @@ class GroupAdvantage:
         advantages[scored] = self._of_scored(_scored(rewards), self.statistics(group))
         return advantages
 
+    def over_batch(self, groups: Sequence[Group], credits: Sequence[Tensor]) -> Sequence[Tensor]:
+        """The credits of all groups of a rollout batch, scaled together where that is wanted."""
+        if self.scale != "batch-std":
+            return credits
+        rewards = [reward for group in groups for reward in group.rewards]
+        spread = self._of(rewards).std + self.std_eps
+        return [credit / spread for credit in credits]
+
     def statistics(self, group: Group) -> Statistics:
         """Mean and standard deviation of the group's scored rewards."""
-        values = _scored(group.rewards)
+        return self._of(group.rewards)
+
+    def _of(self, rewards: Sequence[float | None]) -> Statistics:
+        values = _scored(rewards)
         count = values.numel()
         mean = float(values.mean()) if count else 0.0
-        if is_flat(group.rewards):
+        if is_flat(rewards):
             return Statistics(mean=mean, std=0.0)
         squares = (values - mean).square().sum()
         return Statistics(mean=mean, std=float((squares / (count - self.std_ddof)).sqrt()))

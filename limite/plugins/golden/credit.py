@@ -6,6 +6,7 @@ import torch
 
 from limite.core.errors import LimiteError
 from limite.core.registry import Registry
+from limite.core.rollout.shaping import OverlongPenalty
 from limite.core.train.columns import token_batch, totals_of
 from limite.core.train.correction import Correction
 from limite.core.train.credit import generalised_advantages
@@ -26,6 +27,13 @@ def is_weights(case: Case, registry: Registry) -> None:
     # What stands at inactive positions must not matter.
     log_ratio = case.tensor("log_ratio").masked_fill(~mask, torch.nan)
     case.check("weights", correction.applied(correction.raw(log_ratio, mask)))
+
+
+def overlong_penalty(case: Case, registry: Registry) -> None:
+    """What length takes off a reward."""
+    penalty = OverlongPenalty(buffer_tokens=case.param("buffer"), factor=case.param("factor", 1.0))
+    longest = int(case.param("max_length"))
+    case.check("penalty", [penalty(int(each), longest) for each in case.given("lengths")])
 
 
 def gae(case: Case, registry: Registry) -> None:

@@ -21,6 +21,7 @@ Runner = Callable[[Case, Registry], None]
 
 KINDS: Mapping[str, Runner] = {
     "group_advantage": policy.group_advantage,
+    "overlong_penalty": credit.overlong_penalty,
     "aggregate": policy.aggregate,
     "policy": policy.policy,
     "must_raise": policy.must_raise,
@@ -42,6 +43,7 @@ KINDS: Mapping[str, Runner] = {
 
 IN_FLOAT64 = {
     "group_advantage",
+    "overlong_penalty",
     "mixed_group_probability",
     "pass_at_k",
     "wilson",

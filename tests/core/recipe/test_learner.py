@@ -18,7 +18,7 @@ from limite.core.recipe.stages import RL, Mix
 from limite.core.seeds import Seeds
 from limite.core.tokenizer import CharacterTokenizer
 from limite.core.train.replay import Row
-from limite.core.types import Answer, Group, Problem, Response, Totals
+from limite.core.types import Answer, Group, Loss, Problem, Response, Totals
 
 
 def weights(run):
@@ -116,3 +116,64 @@ def test_credit_that_does_not_fit_its_group_is_refused():
     for wrong in (torch.zeros(1, 2), torch.zeros(2)):
         with pytest.raises(ValueError, match="1 responses of up to 3 tokens"):
             rows_of([group], lambda _group, wrong=wrong: wrong)
+
+
+def test_a_row_that_does_not_count_leaves_loss_gradient_and_token_counts():
+    """It stays in the constant normaliser alone, and adds nothing to any gradient."""
+    seen = []
+
+    def objective(batch):
+        seen.append(batch.totals)
+        return Loss(value=batch.aggregate(batch.logp, "constant"))
+
+    def gradient(rows):
+        learner = learner_of(objective)
+        learner.session.update = lambda _loss: {}
+        learner.learn(rows, Seeds(2))
+        grads = [each.grad for each in learner.session.decoder.parameters()]
+        return torch.cat([each.flatten() for each in grads if each is not None])
+
+    def row(completion, group, **more):
+        return ScoredRow(
+            row=Row(prompt=(1, 5), completion=completion),
+            behavior_logp=[-1.0] * len(completion),
+            advantage=[0.5] * len(completion),
+            group=group,
+            **more,
+        )
+
+    kept = row((6, 2), 0)
+    with_cut = gradient([kept, row((7, 8, 9), 0, counts=False)])
+    assert seen == [Totals(tokens=2, active_rows=1, rows=2, response_tokens=8)]
+    alone = gradient([kept])
+    torch.testing.assert_close(with_cut, alone / 2)
+    assert not row((7, 8), 0, counts=False).has_signal
+
+
+def test_rows_cut_at_their_budget_count_only_where_they_shall():
+    problem = Problem(problem="1+1=?", answer=Answer(type="integer", value="2"))
+    responses = [
+        Response(
+            problem_id=problem.id,
+            sample_index=index,
+            prompt_ids=(1, 5),
+            completion_ids=(6, 7),
+            logprobs=(-1.0, -1.0),
+            finish_reason=reason,
+            completion_budget=2,
+            policy_version=0,
+            text="67",
+        )
+        for index, reason in enumerate(("eos", "length"))
+    ]
+    group = Group(problem=problem, responses=responses, rewards=[1.0, 0.0], correct=[True, False])
+
+    def credit(group):
+        return torch.tensor(group.rewards) - 0.5
+
+    plain = rows_of([group], credit)
+    masked = rows_of([group], credit, mask_truncated=True)
+    assert [row.counts for row in plain] == [True, True]
+    assert [row.counts for row in masked] == [True, False]
+    # The group's statistics are those of all its responses.
+    assert [row.advantage for row in masked] == [row.advantage for row in plain]

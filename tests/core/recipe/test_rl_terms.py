@@ -12,6 +12,7 @@ from limite.core.jsonl import read_jsonl
 from limite.core.recipe.context import RunStopped
 from limite.core.recipe.engine import go_on, start
 from limite.core.recipe.runners import rl
+from limite.core.recipe.runners.learner import Learner
 
 KL = ["stages.rl.objective=grpo", "stages.rl.objective.beta=0.5"]
 
@@ -122,6 +123,50 @@ def test_a_correction_of_nothing_changes_nothing_and_an_empty_one_everything(run
     assert all(value.equal(begun[name]) for name, value in weights(none, 4).items())
 
 
+OVERLONG = ["stages.rl.overlong.buffer_tokens=4", "stages.rl.overlong.factor=0.5"]
+
+
+def test_a_penalty_on_length_is_part_of_the_reward_and_of_nothing_else(run):
+    records = {}
+    for name, sets in (("plain", []), ("shaped", OVERLONG)):
+        result = run(*sets, "stages.rl.steps=1")
+        (line,) = lines_of(result)
+        stored = list(read_jsonl(result.path / "stages/03-rl/rollouts/000001.jsonl.zst"))
+        records[name] = line, stored
+    (plain, before), (shaped, after) = records["plain"], records["shaped"]
+    for one, other in zip(before, after, strict=True):
+        over = max(0, len(one["completion_ids"]) - 2)
+        assert other["overlong_penalty"] == -0.5 * over / 4
+        assert other["reward"] == one["reward"] + other["overlong_penalty"]
+        assert other["correct"] == one["correct"]
+        assert "overlong_penalty" not in one
+    penalties = [each["overlong_penalty"] for each in after]
+    assert shaped["reward/overlong_penalty"] == pytest.approx(sum(penalties) / len(penalties))
+    assert shaped["reward/mean"] < plain["reward/mean"]
+    assert "reward/overlong_penalty" not in plain
+    for name in ("accuracy/sampled", "contrast/share", "contrast/all_wrong_share"):
+        assert shaped[name] == plain[name]
+
+
+def test_responses_cut_at_their_budget_can_be_left_out(run, monkeypatch):
+    """What they say is no part of an update; that they were there is."""
+    seen = []
+    update = Learner.update
+
+    def watched(learner, rows, totals):
+        seen.append(totals)
+        return update(learner, rows, totals)
+
+    monkeypatch.setattr(Learner, "update", watched)
+    result = run("stages.rl.mask_truncated=true", "stages.rl.steps=1", "stages.rl.max_tokens=3")
+    stored = list(read_jsonl(result.path / "stages/03-rl/rollouts/000001.jsonl.zst"))
+    ended = [each for each in stored if each["finish_reason"] != "length"]
+    assert 0 < len(ended) < len(stored)
+    assert sum(totals.tokens for totals in seen) == sum(len(e["completion_ids"]) for e in ended)
+    assert sum(totals.active_rows for totals in seen) == len(ended)
+    assert sum(totals.rows for totals in seen) == len(stored)
+
+
 @pytest.mark.parametrize(
     ("sets", "message"),
     [
@@ -135,6 +180,15 @@ def test_a_correction_of_nothing_changes_nothing_and_an_empty_one_everything(run
             ["stages.rl.objective=gspo", "stages.rl.correction.level=token"],
             "stages.rl.correction.level: must be 'sequence' or 'sequence-mean' with 'gspo'",
         ),
+        (
+            ["stages.rl.overlong.buffer_tokens=7"],
+            "stages.rl.overlong.buffer_tokens: must be at most max_tokens, 6, the longest response",
+        ),
+        (
+            ["stages.rl.budget=native-context", "stages.rl.max_tokens=64", *OVERLONG],
+            "stages.rl.overlong: must be left out with budget 'native-context'",
+        ),
+        (["stages.rl.overlong.buffer_tokens=0"], "stages.rl.overlong.buffer_tokens"),
     ],
 )
 def test_contradictions_are_told_before_anything_runs(tiny, tmp_path, sets, message):

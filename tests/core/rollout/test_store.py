@@ -54,6 +54,7 @@ def groups(draw: st.DrawFn) -> Group:
         rewards=rewards,
         correct=draw(st.lists(st.booleans(), min_size=size, max_size=size)),
         verdicts=draw(st.just([]) | st.lists(VERDICTS, min_size=size, max_size=size)),
+        penalties=draw(st.just(()) | st.tuples(*[st.floats(-1, 0)] * size)),
     )
 
 
@@ -104,3 +105,13 @@ def test_a_line_of_another_problem_is_refused() -> None:
     line = one_line() | {"problem_id": "0" * 32}
     with pytest.raises(LimiteError, match="group 0 names another problem"):
         list(read_groups([line]))
+
+
+def test_a_penalty_that_only_some_lines_have_is_damage() -> None:
+    line = {**one_line(), "overlong_penalty": -0.5}
+    (group,) = read_groups([line])
+    assert group.penalties == (-0.5,)
+    other = dict(line)
+    del other["overlong_penalty"]
+    with pytest.raises(LimiteError, match="lacks 'overlong_penalty' in some lines"):
+        list(read_groups([line, other]))

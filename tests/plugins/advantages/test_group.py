@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable
 
 import pytest
@@ -10,6 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from limite.core.health.contrast import is_flat
 from limite.core.types import Group
 from limite.plugins.advantages.group import GroupAdvantage
 from limite.plugins.conformance.strategies import group_of
@@ -60,8 +62,39 @@ def test_rewards_must_be_finite_and_cover_the_rows(make_group: Make) -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [{"baseline": "mode"}, {"scale": "batch-std"}, {"std_ddof": 2}, {"std_eps": 0.0}],
+    [{"baseline": "mode"}, {"scale": "batch"}, {"std_ddof": 2}, {"std_eps": 0.0}],
 )
 def test_settings_are_checked(settings: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=next(iter(settings))):
         GroupAdvantage(**settings)  # type: ignore[arg-type]
+
+
+@given(batch=st.lists(rewards, min_size=1, max_size=4), scale=st.sampled_from((0.25, 4.0)))
+def test_a_batch_is_scaled_by_the_spread_of_all_its_rewards(
+    batch: list[list[float]], scale: float
+) -> None:
+    advantage = GroupAdvantage(scale="batch-std")
+    groups = [group_of(values) for values in batch]
+    plain = [GroupAdvantage()(group) for group in groups]
+    found = advantage.over_batch(groups, [advantage(group) for group in groups])
+    flat = [reward for values in batch for reward in values]
+    spread = statistics.stdev(flat)
+    for group, before, after in zip(groups, plain, found, strict=True):
+        torch.testing.assert_close(after, before / (spread + 1e-6), rtol=1e-9, atol=1e-12)
+        if is_flat(group.rewards):
+            assert not after.any()
+    larger = [group_of([reward * scale for reward in values]) for values in batch]
+    again = advantage.over_batch(larger, [advantage(group) for group in larger])
+    for before, after in zip(found, again, strict=True):
+        torch.testing.assert_close(after, before, rtol=1e-2, atol=1e-2 if spread < 1e-3 else 1e-3)
+
+
+def test_a_batch_without_differences_stays_zero_and_other_scales_stay_as_they_are() -> None:
+    groups = [group_of([1.0, 1.0, None]), group_of([1.0, 1.0])]
+    advantage = GroupAdvantage(scale="batch-std")
+    credits = [advantage(group) for group in groups]
+    assert not any(credit.any() for credit in advantage.over_batch(groups, credits))
+    differing = [group_of([1.0, 0.0])]
+    scaled = GroupAdvantage(scale="std")
+    (credit,) = scaled.over_batch(differing, [scaled(differing[0])])
+    assert torch.equal(credit, scaled(differing[0]))

@@ -51,7 +51,7 @@ COUNTS = {
     "soup": 2,
     "must_raise": 10,
 }
-NOT_INSTALLED = {"first_finisher_share", "overlong_penalty"}
+NOT_INSTALLED = {"first_finisher_share"}
 SPLIT = [case for case in GOLDEN["cases"] if case["id"].endswith("split_me")]
 RUNS = [
     pytest.param(case, dtype, id=f"{case['id']}-{str(dtype).removeprefix('torch.')}")

@@ -36,10 +36,11 @@ class ScoredRow:
     behavior_topk_logp: Sequence[Sequence[float]] = ()  # [L, K] nats
     weights: Sequence[float] = ()  # [L] of the correction; none: 1
     taught: TaughtRow | None = None  # what the critic is to learn of it
+    counts: bool = True  # False: its tokens take no part in any loss
 
     @property
     def has_signal(self) -> bool:
-        return any(self.advantage)
+        return self.counts and any(self.advantage)
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -180,7 +181,7 @@ class Learner:
 
     def update(self, rows: Sequence[ScoredRow], totals: Totals) -> dict[str, Metric]:
         """One optimizer step over ``rows``; nothing happens when none of them has a signal."""
-        rows = self.weighted(rows)
+        rows = self.weighted([row for row in rows if row.counts])
         if self.skips_flat:
             rows = [row for row in rows if row.has_signal]
         if not rows:
@@ -219,13 +220,13 @@ class Learner:
         for part in deal(len(groups), self.stage.off_policy_updates + 1, seeds.stream("deal")):
             picked = [row for index in part for row in by_group[groups[index]]]
             totals = Totals(
-                tokens=sum(len(row.row.completion) for row in picked),
-                active_rows=sum(bool(row.row.completion) for row in picked),
-                rows=len(picked),
+                tokens=sum(len(row.row.completion) for row in picked if row.counts),
+                active_rows=sum(row.counts and bool(row.row.completion) for row in picked),
+                rows=len(picked),  # also those that do not count: see the aggregation 'constant'
                 response_tokens=self.response_tokens,
             )
             if self.critic is not None:
-                taught = [row.taught for row in picked if row.taught is not None]
+                taught = [row.taught for row in picked if row.counts and row.taught is not None]
                 where = self.session.context.place(self.session.clocks.step)
                 combine(metrics, self.critic.update(taught, where=where))
             combine(metrics, self.update(picked, totals))

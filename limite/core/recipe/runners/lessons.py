@@ -64,7 +64,7 @@ def read_lessons(context: StageContext, stage: FitCritic) -> Lessons:
     files = rollout_files(context)
     by_problem: dict[str, list[TaughtRow]] = {}
     for file, group in recorded(files):
-        if stage.mixed_only and is_flat(group.rewards):
+        if stage.mixed_only and is_flat(group.unshaped_rewards):
             continue
         rows = by_problem.setdefault(text_hash(group.problem.problem), [])
         for response, reward in zip(group.responses, group.rewards, strict=True):

@@ -65,6 +65,8 @@ def rows_of(
     groups: Sequence[Group],
     advantage: Advantage,
     taught: Sequence[TaughtRow | None] | None = None,
+    *,
+    mask_truncated: bool = False,
 ) -> list[ScoredRow]:
     """What the learner needs of every response, in sampling order."""
     credited: Sequence[Tensor] = [advantage(group) for group in groups]  # each [G] or [G, T]
@@ -97,6 +99,7 @@ def rows_of(
                     advantage=share[:length] if isinstance(share, list) else [share] * length,
                     group=number,
                     taught=next(lessons, None),
+                    counts=not (mask_truncated and response.finish_reason == "length"),
                 )
             )
     return rows
@@ -177,14 +180,20 @@ def save(rollouts: Rollouts, learner: Learner) -> None:
 
 
 def credited_rows(
-    groups: Sequence[Group], advantage: Advantage, critic: StageCritic | None
+    groups: Sequence[Group], stage: RL, critic: StageCritic | None
 ) -> list[ScoredRow]:
     """What the learner needs of every response, with what a critic says of it and is to learn."""
+    advantage = cast(Advantage, stage.advantage)
     if critic is None:
-        return rows_of(groups, advantage)
+        return rows_of(groups, advantage, mask_truncated=stage.mask_truncated)
     after = bool(getattr(advantage, "bootstrap_truncated", False))
     valued, said = critic.read(groups, after=after)
-    return rows_of(valued, advantage, taught_rows(valued, said, advantage))
+    return rows_of(
+        valued,
+        advantage,
+        taught_rows(valued, said, advantage),
+        mask_truncated=stage.mask_truncated,
+    )
 
 
 def reset_reference(stage: RL, learner: Learner) -> dict[str, float]:
@@ -223,7 +232,7 @@ def one_batch(
     write_jsonl(context.run.rollout_file(context.name, step + 1), group_lines(groups))
     rollout_s = time.perf_counter() - started
     started = time.perf_counter()
-    rows = credited_rows(groups, cast(Advantage, stage.advantage), learner.critic)
+    rows = credited_rows(groups, stage, learner.critic)
     metrics: dict[str, float | int | str | None] = {**sample_metrics(groups), **resets}
     verdicts: Sequence[GateVerdict] = ()
     measured = step % stage.health.every == 0

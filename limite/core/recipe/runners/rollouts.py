@@ -105,13 +105,23 @@ def score(stage: RL, problem: Problem, responses: Sequence[Response]) -> Group:
     """Verdicts and rewards of one group. Accuracy counts naturally ended responses only."""
     verifier, reward = cast(Verifier, stage.verifier), cast(Reward, stage.reward)
     verdicts = [verifier(problem.answer, response.text) for response in responses]
+    rewards = [
+        reward(problem, response, verdict)
+        for response, verdict in zip(responses, verdicts, strict=True)
+    ]
+    penalties: list[float] = []
+    if stage.overlong is not None:
+        lengths = [len(response.completion_ids) for response in responses]
+        penalties = [stage.overlong(length, stage.max_tokens) for length in lengths]
+        rewards = [
+            None if earned is None else earned + penalty
+            for earned, penalty in zip(rewards, penalties, strict=True)
+        ]
     return Group(
         problem=problem,
         responses=responses,
-        rewards=[
-            reward(problem, response, verdict)
-            for response, verdict in zip(responses, verdicts, strict=True)
-        ],
+        rewards=rewards,
+        penalties=tuple(penalties),
         correct=[
             verdict.correct and is_finished(response)
             for response, verdict in zip(responses, verdicts, strict=True)
@@ -130,7 +140,10 @@ def sample_metrics(groups: Sequence[Group]) -> dict[str, float | None]:
     surprise = -sum(sum(response.logprobs) for response in responses)
     count = len(responses)
     shares = contrast_shares(groups)
+    penalties = [penalty for group in groups for penalty in group.penalties]
+    shaped = {"reward/overlong_penalty": sum(penalties) / len(penalties)} if penalties else {}
     return {
+        **shaped,
         "contrast/share": shares.reward_contrast_share,
         "contrast/all_correct_share": shares.all_correct_share,
         "contrast/all_wrong_share": shares.all_wrong_share,

@@ -20,6 +20,7 @@ from limite.core.kinds import (
 )
 from limite.core.recipe.stages.base import Mix, Stage
 from limite.core.recipe.stages.critic import CriticSettings
+from limite.core.rollout.shaping import OverlongPenalty
 from limite.core.train.correction import Correction
 from limite.core.validators import option
 
@@ -103,6 +104,17 @@ class RL(Stage):
         metadata={"help": "whose values the advantage reads, where it reads any"},
     )
     reward: Reward | str = "accuracy"
+    overlong: OverlongPenalty | None = attrs.field(
+        default=None,
+        metadata={"help": "added to the rewards of responses that come near 'max_tokens'"},
+    )
+    mask_truncated: bool = attrs.field(
+        default=False,
+        metadata={
+            "help": "responses cut at their budget count for their group's advantages, and are not "
+            "learned from"
+        },
+    )
     verifier: Verifier | str = "exact"
     curriculum: Curriculum | str = "pass-rate"
     rollout_schedule: RolloutSchedule | str = "complete-episodes"
