@@ -7,6 +7,7 @@ for a shorter one.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,9 @@ from limite.core.types import Answer, Problem
 SUFFIXES = (".jsonl", ".jsonl.zst")
 WORDS = "words"
 """The style of the worked solution that stands under ``solution``; others are in ``solutions``."""
+_PLAIN = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+)
 _ANSWER = ("type", "value", "params")
 _OBJECTS = ("source", "difficulty", "meta", "verification")
 _OWN = frozenset(
@@ -182,9 +186,13 @@ def write_problems(path: str | Path, problems: Iterable[Problem]) -> None:
     write_jsonl(suffixed(path), (record_of(problem) for problem in problems))
 
 
-def line_of(problem: Problem) -> bytes:
-    """The line of a problem, with its end."""
-    return dumps(record_of(problem)).encode() + b"\n"
+def line_of(record: Mapping[str, Any]) -> bytes:
+    """The line of a record, with its end."""
+    try:
+        return _PLAIN.encode(record).encode() + b"\n"
+    except (TypeError, ValueError):
+        # Infinite numbers and halves of characters have a spelling, all else a place to be told.
+        return dumps(record).encode() + b"\n"
 
 
 def suffixed(path: str | Path) -> Path:

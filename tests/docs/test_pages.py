@@ -16,11 +16,13 @@ import limite
 from limite.core.cli.main import COMMANDS
 from limite.core.hookspecs import Registrar
 from limite.core.kinds import KINDS
+from limite.problems.gen.main import COMMANDS as PROBLEMS
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
     [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*/*.md")]
 )
+PROGRAMS = (["limite"], ["limite-gen"])
 PLUGINS = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
 
 
@@ -30,13 +32,11 @@ def blocks(text: str, language: str) -> list[str]:
 
 def commands(text: str) -> list[list[str]]:
     """Each call of limite in a page, in code blocks and within lines, as words."""
-    found = re.findall(r"`(limite [^`]+)`", text)
+    found = re.findall(r"`(limite(?:-gen)? [^`]+)`", text)
     for block in blocks(text, "sh"):
         for line in block.splitlines():
             found += [part.strip() for part in line.split("&&")]
-    return [
-        words for call in found if (words := shlex.split(call, comments=True))[:1] == ["limite"]
-    ]
+    return [words for call in found if (words := shlex.split(call, comments=True))[:1] in PROGRAMS]
 
 
 def test_the_readme_begins_with_the_two_commands() -> None:
@@ -53,7 +53,8 @@ def test_commands_and_options_exist(page: Path) -> None:
         name = words[1]
         if name.startswith("-"):
             continue
-        module, _, attribute = COMMANDS[name][0].partition(":")
+        table = COMMANDS if words[0] == "limite" else PROBLEMS
+        module, _, attribute = table[name][0].partition(":")
         command = getattr(importlib.import_module(module), attribute)
         if isinstance(command, click.Group) and len(words) > 2:
             command = command.commands[words[2]]
@@ -74,6 +75,16 @@ def test_links_and_files_exist(page: Path) -> None:
         for word in words:
             if word.startswith(("recipes/", "examples/")):
                 assert (ROOT / word).exists(), word
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_the_page_on_problems_tells_of_every_command_and_option(name: str) -> None:
+    page = (ROOT / "docs" / "limite-gen.md").read_text(encoding="utf-8")
+    assert f"limite-gen {name}" in page
+    module, _, attribute = PROBLEMS[name][0].partition(":")
+    for parameter in getattr(importlib.import_module(module), attribute).params:
+        for option in parameter.opts:
+            assert not option.startswith("--") or option == "--debug" or option in page, option
 
 
 @pytest.mark.parametrize("kind", KINDS)

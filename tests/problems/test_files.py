@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limite.core.errors import LimiteError, Mistake, SettingsError
-from limite.core.jsonl import DamagedFile, UnfinishedFile, write_jsonl
+from limite.core.jsonl import DamagedFile, UnfinishedFile, dumps, write_jsonl
 from limite.core.types import Answer, Problem
 from limite.problems import files
 
@@ -43,10 +43,11 @@ ONE = {"problem": "1+1=?", "answer": {"type": "integer", "value": "2"}}
 
 @given(problems)
 def test_a_record_gives_its_problem_back(problem: Problem) -> None:
-    line = files.line_of(problem)
+    line = files.line_of(files.record_of(problem))
     again = files.problem_of(json.loads(line))
     assert again == problem
-    assert files.line_of(again) == line
+    assert files.line_of(files.record_of(again)) == line
+    assert line == dumps(files.record_of(problem)).encode() + b"\n"
     assert line.endswith(b"\n")
     assert line.count(b"\n") == 1
 

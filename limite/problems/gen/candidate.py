@@ -32,7 +32,8 @@ class Maker:
         self.judge = Judge(verifier)
         self.source = source_of(share, seed)
         version, params = self.source["version"], dumps(self.source["params"])
-        self.seeds = Seeds(seed, ("problem", share.name, version, params))
+        # Hashed to one number here, so that a stream costs a hash of its index alone.
+        self.seeds = Seeds(Seeds(seed).integer("problem", share.name, version, params))
 
     def __call__(self, index: int) -> Made:
         """The candidate number ``index``. One that is refused says by what, and why."""
@@ -52,7 +53,7 @@ class Maker:
             return self._refused(record, "check", "its own check finds another answer")
         if reason:
             return self._refused(record, "verifier", reason)
-        return record["id"], dumps(record).encode() + b"\n", ""
+        return record["id"], files.line_of(record), ""
 
     def sample(self, stream: random.Random) -> Problem:
         """A problem somewhere in the share's stretch of difficulty."""
@@ -60,8 +61,8 @@ class Maker:
         return self.component.sample(stream, min(difficulty, self.high))
 
     def _refused(self, record: dict[str, Any], by: str, reason: str) -> Made:
-        line = dumps({"refused_by": by, "reason": reason, "record": record}).encode() + b"\n"
-        return "", line, by
+        aside = {"refused_by": by, "reason": reason, "record": record}
+        return "", files.line_of(aside), by
 
 
 def source_of(share: Share, seed: int) -> dict[str, Any]:
@@ -76,16 +77,16 @@ def source_of(share: Share, seed: int) -> dict[str, Any]:
 
 
 class Judge:
-    """Whether a verifier takes a problem's own answer, and every worked solution, for right."""
+    """Whether a verifier takes a problem's own answer, and its worked solutions, for right."""
 
     def __init__(self, name: str) -> None:
         self.verifier = cast(Verifier, load_registry().get("verifier", name).load()())
         self.write: Callable[[Answer], str] | None = getattr(self.verifier, "write", None)
 
-    def objection(self, problem: Problem) -> str:
+    def objection(self, problem: Problem, *, solutions: bool = True) -> str:
         """What the verifier does not take for right, or an empty text."""
         answer, judge = problem.answer, self.verifier
-        texts = dict(problem.solutions)
+        texts = dict(problem.solutions) if solutions else {}
         if self.write is not None:
             texts["its own answer"] = self.write(answer)
         for name, text in texts.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,8 @@ import click
 
 from limite.core.errors import LimiteError
 from limite.core.jsonl import read_json, read_lines
-from limite.core.types import Problem
 from limite.problems import files
+from limite.problems.gen.dedup import distinct
 from limite.problems.gen.make import write
 from limite.problems.gen.output import beside
 from limite.problems.gen.request import Request
@@ -47,22 +47,9 @@ def merge(sources: tuple[Path, ...], out: Path, workers: int, force: bool, as_js
         raise LimiteError("shards of a request are merged with one another, and nothing else")
     new_file(out, force=force)
     counts = {"read": 0, "written": 0, "repeated": 0}
-    files.write_problems(out, _distinct(sources, counts))
+    problems = (each for path in sources for each in files.iterate(path))
+    files.write_problems(out, distinct(problems, lambda each: each.id, counts))
     report(as_json, out, counts)
-
-
-def _distinct(sources: Sequence[Path], counts: dict[str, int]) -> Iterator[Problem]:
-    seen: set[bytes] = set()
-    for path in sources:
-        for problem in files.iterate(path):
-            counts["read"] += 1
-            key = bytes.fromhex(problem.id)
-            if key in seen:
-                counts["repeated"] += 1
-                continue
-            seen.add(key)
-            counts["written"] += 1
-            yield problem
 
 
 def _shard(path: Path) -> Request | None:
