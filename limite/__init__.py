@@ -99,7 +99,8 @@ if TYPE_CHECKING:
     from limite.problems.procedural.linear_system import LinearSystem as LinearSystem
     from limite.problems.procedural.modular_expression import ModularExpression as ModularExpression
     from limite.problems.procedural.sum_chain import SumChain as SumChain
-    from limite.problems.verify.exact import Exact as Exact
+    from limite.problems.verifiers.exact import Exact as Exact
+    from limite.problems.verifiers.mathematics import Mathematics as Mathematics
 
 # Module to the names it gives, in the order of the imports above.
 _MODULES = {
@@ -158,7 +159,8 @@ _MODULES = {
     "limite.problems.procedural.linear_system": "LinearSystem",
     "limite.problems.procedural.modular_expression": "ModularExpression",
     "limite.problems.procedural.sum_chain": "SumChain",
-    "limite.problems.verify.exact": "Exact",
+    "limite.problems.verifiers.exact": "Exact",
+    "limite.problems.verifiers.mathematics": "Mathematics",
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
 

@@ -17,7 +17,7 @@ from limite.core.types import Answer, Problem
 from limite.evaluate.measure import Graded, evaluate, make_requests, protocol_of
 from limite.evaluate.stage import BUDGET, grader_of
 from limite.problems import files
-from limite.problems.verify.exact import Exact
+from limite.problems.verifiers.exact import Exact
 
 
 @attrs.frozen(kw_only=True)

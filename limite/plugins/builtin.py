@@ -31,7 +31,8 @@ def limite_register(registry: Registrar) -> None:
 
     registry.reward("accuracy", f"{plugins}.rewards.accuracy:Accuracy")
 
-    registry.verifier("exact", f"{problems}.verify.exact:Exact")
+    registry.verifier("exact", f"{problems}.verifiers.exact:Exact")
+    registry.verifier("mathematics", f"{problems}.verifiers.mathematics:Mathematics")
 
     procedural = f"{problems}.procedural"
     registry.generator("gcd", f"{procedural}.gcd:Gcd")

@@ -12,7 +12,7 @@ from limite.core.model.init import build_decoder
 from limite.core.model.presets import preset
 from limite.core.tokenizer import CharacterTokenizer
 from limite.evaluate.benchmark import Benchmark, read_problems
-from limite.problems.verify.exact import Exact
+from limite.problems.verifiers.exact import Exact
 
 
 def problem(number: int, **changed) -> dict:

@@ -14,7 +14,7 @@ from limite.evaluate.compare import SCOPE, paired_difference, wording
 from limite.evaluate.intervals import WITHOUT_SPREAD
 from limite.evaluate.measure import evaluate, make_requests, protocol_of, records
 from limite.evaluate.shares import wilson
-from limite.problems.verify.exact import Exact
+from limite.problems.verifiers.exact import Exact
 
 TOKENIZER = CharacterTokenizer()
 SAMPLES = 4

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from limite.core.kinds import Generator, Verifier
 from limite.core.types import Problem
-from limite.problems.verify.exact import Exact
+from limite.problems.verifiers.exact import Exact
 
 # Both ends are drawn often: sizes go wrong there.
 difficulties = st.sampled_from([0.0, 1.0]) | st.floats(0.0, 1.0)

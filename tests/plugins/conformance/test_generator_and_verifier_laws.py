@@ -13,7 +13,7 @@ from limite.core.types import Answer, Verdict
 from limite.plugins.conformance.generator import generator_laws
 from limite.plugins.conformance.verifier import verifier_laws
 from limite.problems.procedural.sum_chain import SumChain
-from limite.problems.verify.exact import Exact
+from limite.problems.verifiers.exact import Exact
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -36,8 +36,8 @@ MUON = ("optimizers.muon:Muon", {})
 ADAMW = ("optimizers.adamw:AdamW", {"weight_decay": 0.1})
 JSONL = ("loggers.jsonl:JSONL", {})
 
-EXACT_FILE = "../problems/verify/exact.py"
-EXACT = ("../problems.verify.exact:Exact", {})
+EXACT_FILE = "../problems/verifiers/exact.py"
+EXACT = ("../problems.verifiers.exact:Exact", {})
 
 FAULTS: list[tuple[str, str, str, tuple[str, dict[str, Any]], str]] = [
     # Advantages

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from limite.core.types import Answer
 from limite.plugins.conformance.verifier import verifier_laws
-from limite.problems.verify.exact import Exact
+from limite.problems.verifiers.exact import Exact
 
 LAWS = {
     f"{name}-{law}": run

@@ -1,0 +1,141 @@
+"""Values of expressions to many digits: to tell numbers apart and to put them in order."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from limite.problems.reading.faults import TooLarge, Unreadable
+from limite.problems.reading.tree import Tree
+
+DIGITS = 100
+"""Decimal digits that values are computed with."""
+
+APART = 60
+"""Numbers count as different where they differ in the first 60 digits, relative to the largest
+number met on the way. What rounding does to 100 digits stays below that: no answer that may be
+read has the 10^40 operations, or a loss of forty digits in one, that would reach it."""
+
+_LOCAL = threading.local()
+
+
+class Undefined(Exception):
+    """The expression has no value here: a pole, or the logarithm of zero."""
+
+
+def context() -> Any:
+    """This thread's own arithmetic, so that nobody's precision is changed."""
+    if not hasattr(_LOCAL, "context"):
+        import mpmath
+
+        _LOCAL.context = mpmath.MPContext()
+        _LOCAL.context.dps = DIGITS
+    return _LOCAL.context
+
+
+class Evaluation:
+    """Evaluates trees and remembers the size of the largest number on the way."""
+
+    def __init__(self, values: Mapping[str, Fraction]) -> None:
+        self.mp = context()
+        self.values = {name: self.ratio(value) for name, value in values.items()}
+        self.largest = self.mp.mpf(1)
+
+    def ratio(self, value: Fraction) -> Any:
+        return self.mp.mpf(value.numerator) / value.denominator
+
+    def value(self, tree: Tree) -> Any:
+        try:
+            found = self.node(tree)
+        except (ZeroDivisionError, ValueError, OverflowError) as error:
+            raise Undefined from error
+        return found
+
+    def sized(self, value: Any) -> Any:
+        size = abs(value)
+        if not self.mp.isfinite(size):
+            raise Undefined
+        if size > self.largest:
+            self.largest = size
+            if self.mp.mag(size) > 100_000:
+                raise TooLarge("a number that is too large")
+        return value
+
+    def node(self, tree: Tree) -> Any:
+        kind = tree[0]
+        if kind == "num":
+            return self.sized(self.ratio(tree[1]))
+        if kind == "sym":
+            if tree[1] not in self.values:
+                raise Unreadable(f"the letter {tree[1]!r} was not declared")
+            return self.values[tree[1]]
+        if kind == "const":
+            if tree[1] == "oo":
+                raise Unreadable("infinity is no number")
+            return {"pi": +self.mp.pi, "e": +self.mp.e, "i": self.mp.mpc(0, 1)}[tree[1]]
+        if kind == "add":
+            total = self.mp.mpf(0)
+            for part in tree[1]:
+                total += self.node(part)
+            return self.sized(total)
+        if kind == "mul":
+            product = self.mp.mpf(1)
+            for part in tree[1]:
+                product *= self.node(part)
+            return self.sized(product)
+        if kind == "pow":
+            return self.power(tree)
+        if kind == "call":
+            return self.call(tree[1], self.node(tree[2][0]))
+        raise Unreadable("no expression")
+
+    def power(self, tree: Tree) -> Any:
+        base = self.mp.e if tree[1] == ("const", "e") else self.node(tree[1])
+        by = self.node(tree[2])
+        size = abs(base)
+        if size == 0:
+            if self.mp.re(by) <= 0:
+                raise Undefined
+            return self.mp.mpf(0)
+        magnitude = abs(by) * (abs(self.mp.ln(size)) + 4)
+        if magnitude > 60_000:
+            raise TooLarge("a power that is too large")
+        # A sum that ought to be zero but is not, to the last digits, has no telling power.
+        if size < self.mp.mpf(10) ** -APART * self.largest:
+            raise Undefined
+        return self.sized(self.mp.power(base, by))
+
+    def call(self, name: str, inside: Any) -> Any:
+        if abs(inside) > 60_000 and name not in ("ln", "abs"):
+            raise TooLarge(f"too large an argument of {name}")
+        if name == "abs":
+            return abs(inside)
+        known = getattr(self.mp, name, None)
+        if known is None:
+            raise Unreadable(f"the function {name} is not known")
+        return self.sized(known(inside))
+
+
+def apart(left: Tree, right: Tree, values: Mapping[str, Fraction]) -> bool | None:
+    """Whether both are certainly different at a point; None where one of them has no value."""
+    evaluation = Evaluation(values)
+    try:
+        difference = abs(evaluation.value(left) - evaluation.value(right))
+    except Undefined:
+        return None
+    return bool(difference > evaluation.largest * evaluation.mp.mpf(10) ** -APART)
+
+
+def real_value(tree: Tree) -> tuple[Any, Any]:
+    """A constant's real value and a bound on its error; Unreadable where it is not real."""
+    evaluation = Evaluation({})
+    try:
+        value = evaluation.value(tree)
+    except Undefined as error:
+        raise Unreadable("it has no value") from error
+    bound = evaluation.largest * evaluation.mp.mpf(10) ** -APART
+    if abs(evaluation.mp.im(value)) > bound:
+        raise Unreadable("it is no real number")
+    return evaluation.mp.re(value), bound

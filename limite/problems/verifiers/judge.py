@@ -1,0 +1,51 @@
+"""Judges a text against an answer in this process: bounded by sizes, without a deadline."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from limite.core.types import Answer, Verdict
+from limite.problems.answers import type_of
+from limite.problems.reading.extract import extract as extracted_from
+from limite.problems.reading.faults import TooLarge, Undecided, Unreadable, WrongForm
+
+SHOWN = 2_000
+"""The most characters of an answer that a verdict repeats."""
+
+
+def judge(
+    answer: Answer, text: str, *, extract: bool = True, fallbacks: Collection[str] = ()
+) -> Verdict:
+    """The verdict on ``text``, a whole response or, without ``extract``, the final answer itself.
+
+    Length, nesting, digits, powers and terms are checked before they cost anything, so reading is
+    bounded whatever the text. A proof by computer algebra is not: where that may be asked for, and
+    where the text is a stranger's, call ``limite.problems.verify`` instead.
+    """
+    stated: str | None = text
+    if extract:
+        stated = extracted_from(text, fallbacks=fallbacks)
+    if stated is None or not stated.strip():
+        return Verdict(outcome="unreadable", reason="no answer is stated")
+    shown = stated[:SHOWN]
+    try:
+        kind = type_of(answer.type)
+        gold = kind.read(answer.value, answer.params)
+    except (Unreadable, WrongForm) as error:
+        return Verdict(
+            outcome="unreadable", extracted=shown, reason=f"the gold answer is malformed: {error}"
+        )
+    try:
+        given = kind.read(stated, answer.params)
+        right = kind.equal(gold, given, answer.params)
+    except TooLarge as error:
+        return Verdict(outcome="unreadable", extracted=shown, reason=f"limit: {error}")
+    except Unreadable as error:
+        return Verdict(outcome="unreadable", extracted=shown, reason=str(error))
+    except WrongForm as error:
+        return Verdict(outcome="wrong", extracted=shown, reason=f"wrong form: {error}")
+    except Undecided as error:
+        return Verdict(outcome="unreadable", extracted=shown, reason=f"undecided: {error}")
+    if right:
+        return Verdict(outcome="right", extracted=shown, reason="the same value")
+    return Verdict(outcome="wrong", extracted=shown, reason="another value")

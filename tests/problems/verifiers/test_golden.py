@@ -1,0 +1,58 @@
+"""Every row of the golden cases gets its verdict, in this process and through the worker."""
+
+from __future__ import annotations
+
+import collections
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from limite.core.types import Answer, Verdict
+from limite.problems import verify_all
+from limite.problems.answers import LATER, TYPES
+from limite.problems.verifiers.judge import judge
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "verifier_cases.jsonl"
+ROWS: list[dict[str, Any]] = [
+    json.loads(line) for line in GOLDEN.read_text(encoding="utf-8").splitlines()
+]
+COMPARED = [row for row in ROWS if row["type"] in TYPES]
+
+
+def answer(row: dict[str, Any]) -> Answer:
+    return Answer(type=row["type"], value=row["gold"], params=row["params"])
+
+
+def missed(rows: list[dict[str, Any]], verdicts: list[Verdict]) -> list[str]:
+    return [
+        f"{row['id']} {row['gold'][:40]!r} {row['answer'][:40]!r}: {verdict} ({row['why']})"
+        for row, verdict in zip(rows, verdicts, strict=True)
+        if verdict.correct != row["verdict"] or "gold" in verdict.reason
+    ]
+
+
+def test_every_row_is_met() -> None:
+    verdicts = [
+        judge(answer(row), row["answer"], extract=row["input"] == "response") for row in COMPARED
+    ]
+    assert missed(COMPARED, verdicts) == []
+
+
+@pytest.mark.parametrize("given", ["answer", "response"])
+def test_the_worker_gives_the_same_verdicts(given: str) -> None:
+    rows = [row for row in COMPARED if row["input"] == given]
+    pairs = [(answer(row), row["answer"]) for row in rows]
+    assert missed(rows, verify_all(pairs, extract=given == "response")) == []
+
+
+def test_what_is_not_compared_says_so() -> None:
+    left = [row for row in ROWS if row["type"] not in TYPES]
+    counts = collections.Counter(row["type"] for row in left)
+    assert counts["python"] == 9
+    assert set(counts) == set(LATER)
+    for row in left:
+        verdict = judge(answer(row), row["answer"], extract=False)
+        assert verdict.outcome == "unreadable"
+        assert LATER[row["type"]] in verdict.reason
