@@ -21,7 +21,7 @@ def import_() -> None:
     """Turn a model kept in another format into a directory."""
 
 
-@import_.command()
+@import_.command(short_help="Turn a GGUF file into a model directory.")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "--to", required=True, metavar="DIR", type=click.Path(path_type=Path), help="The new directory."

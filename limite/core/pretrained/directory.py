@@ -68,7 +68,9 @@ def read_config(path: Path) -> dict[str, Any]:
         raise LimiteError(f"{path}: {what}")
     config = read_object(path / CONFIG_FILE)
     if config is None:
-        raise LimiteError(f"{path}: there is no {CONFIG_FILE}, so it is no model's directory")
+        run = (path / "recipe.toml").is_file()
+        hint = f"; it is the folder of a run: limite export {path} --to DIR" if run else ""
+        raise LimiteError(f"{path}: there is no {CONFIG_FILE}, so it is no model's directory{hint}")
     return config
 
 

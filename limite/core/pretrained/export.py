@@ -38,7 +38,12 @@ from limite.core.pretrained.tensor_directory import (
     write_tensor_directory,
 )
 from limite.core.pretrained.tensor_file import DeferredTensor
-from limite.core.pretrained.token_files import LARGEST, TOKENIZER, tokenizer_files
+from limite.core.pretrained.token_files import (
+    LARGEST,
+    TOKENIZER,
+    refuse_unfit_tokenizer,
+    tokenizer_files,
+)
 
 Progress = Callable[[str, int, int], None]
 """Called with a tensor's name, how many are written, and how many there are."""
@@ -95,6 +100,7 @@ def directory_source(path: str | Path) -> Source:
     decoder = unset_decoder(directory.spec, device="meta")
     found = Inventory.of(decoder)
     tensors = TensorDirectory.open(directory.path)
+    refuse_unfit_tokenizer(directory.path, directory.spec.padded_vocabulary)
     return Source(
         spec=directory.spec,
         config=directory.config,

@@ -26,6 +26,7 @@ from limite.core.pretrained.directory import ModelDirectory
 from limite.core.pretrained.families.variant import with_attention
 from limite.core.pretrained.new_directory import refuse_existing
 from limite.core.pretrained.save import save_pretrained
+from limite.core.pretrained.token_files import refuse_unfit_tokenizer
 from limite.core.seeds import Seeds
 
 COMPARED_TOKENS = 32
@@ -82,6 +83,7 @@ def graft_directory(
             if (now := getattr(grown, name)) != getattr(attention, name)
         ]
     )
+    refuse_unfit_tokenizer(directory.path, directory.spec.padded_vocabulary)
     parent = directory.load(dtype)
     done = graft(parent, attention, layers, seed=seed)
     save_pretrained(done.decoder, target, source=directory)

@@ -87,14 +87,13 @@ def words_in(path: Path, config: Mapping[str, Any], rows: int | None, told: Told
         else:
             told.mistakes += mistakes_of(error)
     generation = generation or Generation()
-    vocabulary = max(files.ids.values(), default=-1) + 1
+    vocabulary = files.vocabulary
     named = {name: files.ids[content] for name, content in files.named.items()}
     end = named.get("eos_token")
     ends = generation.end_ids(end)
     texts = {i: content for content, i in files.ids.items()}
-    if rows is not None and vocabulary > rows:
-        message = f"the tokenizer has {vocabulary} ids, and the embedding only {rows} rows"
-        told.mistakes.append(Mistake(message, file=str(path / TOKENIZER)))
+    if rows is not None:
+        told.mistakes += files.row_mistakes(rows)
     pad = named.get("pad_token", generation.pad_id)
     told.warnings += _warnings(files, generation, config, named, vocabulary)
     return Words(

@@ -11,7 +11,7 @@ from torch import nn
 
 from limite.core.checkpoint.tensor_header import refuse_all, shown
 from limite.core.errors import LimiteError, Mistake, did_you_mean, mistakes_of
-from limite.core.pretrained.tensor_directory import TensorDirectory
+from limite.core.pretrained.tensor_directory import INDEX, TensorDirectory
 from limite.core.pretrained.tensor_read import converts
 
 if TYPE_CHECKING:
@@ -152,6 +152,10 @@ def _mismatches(
 ) -> list[Mistake]:
     missing = {name for name, source in sources.items() if source not in tensors.home}
     wrong: list[Mistake] = []
+    if missing:
+        for file in tensors.passed_over:
+            why = f"names no tensor of {file}, which lies beside it"
+            wrong.append(Mistake(why, file=str(tensors.path / INDEX)))
     for name in sorted(spare):
         near = did_you_mean(name, missing) if len(wrong) < _HINTS else ""
         why = f"this model has no such tensor{near}"

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from limite.core.errors import LimiteError
+from limite.core.errors import LimiteError, RunFailed
 from limite.core.jsonl import storage_error, sync_directory, sync_file
 from limite.core.pretrained.plain_file import is_there
 
@@ -18,7 +18,9 @@ def refuse_existing(target: Path, option: str = "--to") -> None:
     if is_there(target):
         raise LimiteError(f"{option}: {target} exists and is not overwritten; give another name")
     if not target.absolute().parent.is_dir():
-        raise LimiteError(f"{option}: there is no folder {str(target.absolute().parent)!r}")
+        raise LimiteError(
+            f"{option}: there is no folder {str(target.absolute().parent)!r}; make it first"
+        )
 
 
 @contextlib.contextmanager
@@ -32,7 +34,7 @@ def new_directory(target: str | Path, option: str = "--to") -> Iterator[Path]:
     aside = target.absolute().with_name(f".writing-{target.name}-{secrets.token_hex(4)}")
     try:
         try:
-            aside.mkdir()
+            _make(aside, option)
             yield aside
             for file in sorted(aside.iterdir()):
                 sync_file(file)
@@ -47,6 +49,23 @@ def new_directory(target: str | Path, option: str = "--to") -> Iterator[Path]:
             shutil.rmtree(aside, ignore_errors=True)
     except OSError as error:
         raise storage_error(error, target) from error
+    except KeyboardInterrupt:
+        if is_there(target):
+            raise
+        raise KeyboardInterrupt(f"stopped; nothing was written to {target}") from None
+
+
+def _make(aside: Path, option: str) -> None:
+    try:
+        aside.mkdir()
+    except OSError as error:
+        told = storage_error(error, aside.parent)
+        if isinstance(told, RunFailed):  # no space
+            raise told from error
+        raise LimiteError(
+            f"{option}: cannot write in {aside.parent}: {error.strerror}; name a folder you may "
+            "write in"
+        ) from error
 
 
 def _publish(aside: Path, target: Path, option: str) -> None:

@@ -11,7 +11,7 @@ import contextlib
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import attrs
@@ -93,6 +93,11 @@ class TensorDirectory:
     def total_bytes(self) -> int:
         """Of all tensors."""
         return sum(file.total_bytes for file in self.files.values())
+
+    @property
+    def passed_over(self) -> tuple[str, ...]:
+        """Files of weights that lie beside an index which names no tensor of them."""
+        return _unlisted(self.path, self.files) if (self.path / INDEX).is_file() else ()
 
     def entry(self, name: str) -> TensorEntry:
         """The dtype and shape of a tensor."""
@@ -177,7 +182,13 @@ def _sharded(path: Path, weight_map: Mapping[str, str]) -> TensorDirectory:
     index = str(path / INDEX)
     wrong: list[Mistake] = []
     files: dict[str, TensorFile] = {}
-    for file in sorted(set(weight_map.values())):
+    listed_files = sorted(set(weight_map.values()))
+    for file in listed_files:
+        if not is_there(path / file):
+            near = did_you_mean(file, _unlisted(path, listed_files))
+            why = f"no such file, though {INDEX} names it{near}"
+            wrong.append(Mistake(why, file=str(path / file)))
+            continue
         try:
             files[file] = _open_inside(path, file)
         except SettingsError as error:
@@ -205,6 +216,12 @@ def _sharded(path: Path, weight_map: Mapping[str, str]) -> TensorDirectory:
     return TensorDirectory(
         path=path, files=files, home={name: files[file] for name, file in weight_map.items()}
     )
+
+
+def _unlisted(path: Path, listed: Collection[str]) -> tuple[str, ...]:
+    """The safetensors files of a directory that are not among those listed."""
+    names = {name for name in os.listdir(path) if name.endswith(".safetensors")}
+    return tuple(sorted(names - {*listed}))
 
 
 def _open_inside(path: Path, file: str) -> TensorFile:

@@ -88,6 +88,18 @@ class TokenFiles:
         """The file that ``declared`` comes from."""
         return CONFIG if "added_tokens_decoder" in self.config else ADDED
 
+    @property
+    def vocabulary(self) -> int:
+        """How many ids there are, counted to the last one that is a token."""
+        return max(self.ids.values(), default=-1) + 1
+
+    def row_mistakes(self, rows: int) -> list[Mistake]:
+        """That a token table with so many ``rows`` has none for some of the ids, if so."""
+        if self.vocabulary <= rows:
+            return []
+        message = f"the tokenizer has {self.vocabulary} ids, and the embedding only {rows} rows"
+        return [Mistake(message, file=str(self.directory / TOKENIZER))]
+
     def template_file(self, name: str | None) -> Path:
         """The file that a chat template comes from."""
         own = MORE_TEMPLATES + f"/{name}.jinja" if name not in (None, "default") else TEMPLATE
@@ -160,6 +172,17 @@ def tokenizer_files(directory: str | Path) -> tuple[str, ...]:
     there = [name for name in NAMES if (directory / name).is_file()]
     more = sorted((directory / MORE_TEMPLATES).glob("*.jinja"))
     return (*there, *(f"{MORE_TEMPLATES}/{path.name}" for path in more if path.is_file()))
+
+
+def refuse_unfit_tokenizer(directory: str | Path, rows: int | None) -> None:
+    """Refuses a directory whose tokenizer cannot be read, or has ids without a row of the table.
+
+    A directory without a tokenizer is well, and so is a table that is not settled (None).
+    """
+    if rows is not None and (Path(directory) / TOKENIZER).is_file():
+        wrong = TokenFiles.read(directory).row_mistakes(rows)
+        if wrong:
+            raise SettingsError(wrong)
 
 
 def copy_tokenizer_files(source: str | Path, target: str | Path) -> tuple[str, ...]:

@@ -151,7 +151,9 @@ def _stage_plan(
         operations = 2.0 * parameters * trained + 6.0 * parameters * trained
         operations += 4.0 * stage.steps * rows * mixing(texts.mean_prompt + budget)
         cache = cache_bytes(decoder, rows, texts.longest_prompt + budget)
-        longest = max(stage.microbatch_tokens, texts.longest_prompt + budget)
+        longest_row = texts.longest_prompt + budget
+        # A micro-batch is never larger than all there is.
+        longest = min(max(stage.microbatch_tokens, longest_row), rows * longest_row)
         learning = training_bytes(spec, parameters, longest)
         if stage.critic is not None:
             # It reads every response once, and where it learns goes through them as the policy.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 from limite.core.cli.sizes import UNITS, parse_bytes, shown_bytes
 from limite.core.errors import LimiteError
 from limite.core.recipe.engine import start
+from tests.core.pretrained.words import write_words
 
 RECIPE = """
 name = "toy"
@@ -119,6 +122,54 @@ def test_mistakes_end_with_code_2(limite, runs, tmp_path):
         assert said in ended.err, arguments
     assert not (tmp_path / "out").exists()
     assert sorted(runs.rglob("*")) == before
+
+
+def test_a_tokenizer_with_more_ids_than_rows_is_refused(limite, tmp_path):
+    model, out = tmp_path / "model", tmp_path / "out"
+    limite("export", "toy", "--to", str(model))
+    write_words(model)
+    told = f"{model / 'tokenizer.json'}: the tokenizer has 365 ids, and the embedding only {ROWS}"
+    for command in (("export",), ("graft", "--attention", "simplicial", "--layers", "1")):
+        ended = limite(command[0], str(model), "--to", str(out), *command[1:])
+        assert (ended.code, ended.out) == (2, "")
+        assert told in ended.err
+    assert not out.exists()
+
+
+def test_a_run_is_exported_before_it_is_grafted(limite, tmp_path):
+    to = ("--to", str(tmp_path / "out"), "--attention", "simplicial", "--layers", "1")
+    ended = limite("graft", "runs/toy", *to)
+    assert ended.code == 2
+    assert "it is the folder of a run: limite export runs/toy --to DIR" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "said"),
+    [
+        (errno.EROFS, 2, "error: --to: cannot write in {}: Read-only file system; name a folder"),
+        (errno.EACCES, 2, "error: --to: cannot write in {}: Permission denied; name a folder"),
+        (errno.ENOSPC, 1, "error: {}: no space left"),
+    ],
+)
+def test_a_folder_that_cannot_be_written_in(limite, tmp_path, monkeypatch, number, code, said):
+    def refuse(path: Path, *_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number), str(path))
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    ended = limite("export", "toy", "--to", str(tmp_path / "out"))
+    assert (ended.code, ended.out) == (code, "")
+    assert ended.err.startswith(said.format(tmp_path))
+
+
+def test_ctrl_c_leaves_nothing_and_says_so(limite, tmp_path, monkeypatch):
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("limite.core.pretrained.export.write_tensor_directory", stop)
+    ended = limite("export", "toy", "--to", str(tmp_path / "out"))
+    assert ended.code == 130
+    assert f"stopped; nothing was written to {tmp_path / 'out'}" in ended.err
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from limite.core.errors import LimiteError, RunFailed, SettingsError
+from limite.core.pretrained.load import mismatches
 from limite.core.pretrained.tensor_directory import INDEX, TensorDirectory, write_tensor_directory
 
 VALUES = {
@@ -137,7 +138,27 @@ def refused(folder: Path, why: str) -> str:
 
 def test_a_shard_that_is_missing_is_named(folder: Path) -> None:
     (folder / SECOND).rename(folder / "model-00002-of-00003.safetensors")
-    refused(folder, f"{SECOND}: no such file; did you mean 'model-00002-of-00003.safetensors'")
+    there = "did you mean 'model-00002-of-00003.safetensors'"
+    refused(
+        folder, f"{SECOND}: no such file, though model.safetensors.index.json names it; {there}"
+    )
+    (folder / "model-00002-of-00003.safetensors").unlink()
+    # Another shard that the index names is not what was meant.
+    assert "did you mean" not in refused(folder, f"{SECOND}: no such file")
+
+
+def test_weights_that_an_index_passes_over_are_named(folder: Path) -> None:
+    assert TensorDirectory.open(folder).passed_over == ()
+    weights = json.loads((folder / INDEX).read_text())["weight_map"]
+    kept = {name: file for name, file in weights.items() if file == FIRST}
+    (folder / INDEX).write_text(json.dumps({"weight_map": kept}))
+    found = TensorDirectory.open(folder)
+    assert found.passed_over == (SECOND,)
+    decoder = torch.nn.ParameterDict({name.replace(".", "_"): t for name, t in VALUES.items()})
+    names = {name.replace(".", "_"): name for name in VALUES}
+    told = [str(each) for each in mismatches(decoder, found, names)]
+    assert told[0] == f"{folder / INDEX}: names no tensor of {SECOND}, which lies beside it"
+    assert any(each.endswith("missing") for each in told[1:])
 
 
 def test_a_shard_without_a_tensor_of_the_index_is_refused(folder: Path) -> None:

@@ -98,6 +98,15 @@ def test_a_sound_recipe_gets_a_plan(recipe: Path) -> None:
     assert all(stage.memory_bytes > 4 * plan.parameters for stage in plan.stages)
 
 
+def test_a_microbatch_counts_no_more_tokens_than_there_are(recipe: Path) -> None:
+    def memory(*overrides: str) -> int:
+        return check_file(recipe, overrides, load_registry())[1].stages[2].memory_bytes
+
+    wide, wider = (memory(f"stages.rl.microbatch_tokens={n}") for n in (100_000, 200_000))
+    assert memory("stages.rl.microbatch_tokens=1") < wide == wider
+    assert memory("stages.rl.microbatch_tokens=200000", "stages.rl.groups=8") > wider
+
+
 @pytest.mark.parametrize(
     ("sets", "messages"),
     [
