@@ -146,6 +146,7 @@ def page_of(done: Graft, path: Path) -> dict[str, Any]:
 
 
 def rows_of(page: dict[str, Any]) -> list[tuple[str, str]]:
+    """What was grafted, as a table has it."""
     share = 100 * page["new_parameters"] / page["parameters"]
     return [
         ("layers", ", ".join(map(str, page["layers"]))),

@@ -23,6 +23,7 @@ def _set_debug(context: click.Context, _parameter: click.Parameter, value: bool)
 
 
 def debug_option() -> click.Option:
+    """``--debug``, which every command has."""
     return click.Option(
         ["--debug"],
         is_flag=True,

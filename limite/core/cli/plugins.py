@@ -144,6 +144,7 @@ def _show_entry(registry: Registry, entry: Entry, as_json: bool) -> None:
 
 
 def fields_of(component: type[Any]) -> list[dict[str, Any]]:
+    """The settings of a component: names, types, defaults, choices and units."""
     try:
         hints = typing.get_type_hints(component)
     except NameError:

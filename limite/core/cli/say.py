@@ -82,6 +82,7 @@ def stage_rows(result: RunResult) -> list[tuple[str, ...]]:
 
 
 def count(value: Any) -> str:
+    """A number with its thousands set apart; nothing for None."""
     return "" if value is None else f"{value:,}"
 
 
@@ -112,6 +113,7 @@ def claim_rows(result: RunResult) -> list[tuple[str, ...]]:
 
 
 def span(interval: Sequence[float], *, signed: bool = False) -> str:
+    """An interval in per cent."""
     low, high = (100 * end for end in interval)
     return f"[{low:+.1f}, {high:+.1f}]" if signed else f"[{low:.1f}, {high:.1f}]"
 

@@ -304,14 +304,6 @@ class PretrainedTokenizer(Tokenizer):
         """A conversation as it stands, without the system turn of the settings."""
         return self.encode(self.render_chat(turns))
 
-    def check_rows(self, rows: int) -> None:
-        """Refuses an embedding without a row for every id."""
-        if self.vocabulary > rows:
-            raise LimiteError(
-                f"{self.path}: the tokenizer has {self.vocabulary} ids, and the embedding "
-                f"only {rows} rows"
-            )
-
     @property
     def notes(self) -> tuple[str, ...]:
         """What the files say differently from one another, and what is odd about them."""

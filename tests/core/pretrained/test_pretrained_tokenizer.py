@@ -255,14 +255,6 @@ def test_what_cannot_be_encoded_is_named(tmp_path: Path) -> None:
     ]
 
 
-def test_an_embedding_with_too_few_rows_is_refused() -> None:
-    tokenizer = PretrainedTokenizer(path=shared())
-    tokenizer.check_rows(tokenizer.vocabulary)
-    tokenizer.check_rows(tokenizer.vocabulary + 100)
-    with pytest.raises(LimiteError, match=r"has \d+ ids, and the embedding only 300 rows"):
-        tokenizer.check_rows(300)
-
-
 def test_ids_that_are_no_token_are_noted_and_leave_no_text(tmp_path: Path) -> None:
     data = json.loads(byte_level(specials=(), others=()).to_str())
     last = max(data["model"]["vocab"], key=data["model"]["vocab"].__getitem__)
