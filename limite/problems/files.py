@@ -31,12 +31,15 @@ _OWN = frozenset(
 """What has a place of its own in a ``Problem``; all else of a record is its ``extra``."""
 
 
-def record_of(problem: Problem) -> dict[str, Any]:
-    """The record of a problem, as it stands in a file. What is empty is left out."""
+def record_of(problem: Problem, name: str | None = None) -> dict[str, Any]:
+    """The record of a problem, as it stands in a file. What is empty is left out.
+
+    ``name`` is its id, where that is known already.
+    """
     answer = problem.answer
     record: dict[str, Any] = {
         **problem.extra,
-        "id": problem.id,
+        "id": problem.id if name is None else name,
         "problem": problem.problem,
         "answer": {"type": answer.type, "value": answer.value, "params": answer.params},
     }

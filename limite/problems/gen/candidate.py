@@ -7,7 +7,7 @@ process makes it, and after whatever others, it is the same.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any, cast
 
 from limite.core.discover import load_registry
@@ -20,7 +20,9 @@ from limite.problems import files
 from limite.problems.gen.families import Share, family, version_of
 
 Made = tuple[str, bytes, str]
-"""The id of a candidate, its line, and why it was refused (empty where it was not)."""
+"""The id of a candidate, its line, and by what it was refused: empty where it was not.
+
+The line is empty where the id was seen before, and nothing more was done."""
 
 
 class Maker:
@@ -35,34 +37,40 @@ class Maker:
         # Hashed to one number here, so that a stream costs a hash of its index alone.
         self.seeds = Seeds(Seeds(seed).integer("problem", share.name, version, params))
 
-    def __call__(self, index: int) -> Made:
-        """The candidate number ``index``. One that is refused says by what, and why."""
+    def __call__(self, index: int, seen: Container[bytes] = frozenset()) -> Made:
+        """The candidate number ``index``. One that is refused says by what, and why.
+
+        One whose id is among ``seen`` is a repetition: it is neither solved nor judged again.
+        """
         source = {**self.source, "index": index}
         try:
             problem = self.sample(self.seeds.stream(index))
+            name = problem.id
         except Exception as error:  # a family may be anyone's, and one bad index is not the end
-            return self._refused({"source": source}, "error", sentence(error))
-        record = files.record_of(problem)
+            return self._refused("", {"source": source}, "error", sentence(error))
+        if bytes.fromhex(name) in seen:
+            return name, b"", ""
+        record = files.record_of(problem, name)
         record["source"] = source
         try:
             solved = self.component.check(problem) is True
             reason = self.judge.objection(problem) if solved else ""
         except Exception as error:
-            return self._refused(record, "error", sentence(error))
+            return self._refused(name, record, "error", sentence(error))
         if not solved:
-            return self._refused(record, "check", "its own check finds another answer")
+            return self._refused(name, record, "check", "its own check finds another answer")
         if reason:
-            return self._refused(record, "verifier", reason)
-        return record["id"], files.line_of(record), ""
+            return self._refused(name, record, "verifier", reason)
+        return name, files.line_of(record), ""
 
     def sample(self, stream: random.Random) -> Problem:
         """A problem somewhere in the share's stretch of difficulty."""
         difficulty = self.low + (self.high - self.low) * stream.random()
         return self.component.sample(stream, min(difficulty, self.high))
 
-    def _refused(self, record: dict[str, Any], by: str, reason: str) -> Made:
+    def _refused(self, name: str, record: dict[str, Any], by: str, reason: str) -> Made:
         aside = {"refused_by": by, "reason": reason, "record": record}
-        return "", files.line_of(aside), by
+        return name, files.line_of(aside), by
 
 
 def source_of(share: Share, seed: int) -> dict[str, Any]:

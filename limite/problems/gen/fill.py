@@ -72,14 +72,15 @@ def fill(request: Request, plan: Plan, supply: Supply, tallies: Sequence[Tally])
             continue
         tally = tallies[share]
         while not tally.exhausted:
-            made = supply.take(share)
-            if made[2]:
+            made = supply.take(share, seen)
+            key = bytes.fromhex(made[0])
+            if key in seen:
+                tally.duplicates += 1
+                tally.idle += 1
+            elif made[2]:
                 tally.refused[made[2]] += 1
                 tally.idle += 1
                 yield made
-            elif (key := bytes.fromhex(made[0])) in seen:
-                tally.duplicates += 1
-                tally.idle += 1
             else:
                 seen.add(key)
                 tally.written += 1

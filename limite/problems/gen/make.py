@@ -117,22 +117,19 @@ def write(
     try:
         try:
             with progress(len(request.places), as_json=as_json, already=output.resumed) as show:
-                kept = rejected = 0
                 for made in fill(request, plan, supply, tallies):
                     if made[2]:
                         output.refuse(made[1])
                     else:
                         output.add(made[1])
-                        kept += 1
-                    rejected = sum(tally.made for tally in tallies) - kept
-                    show(kept, rejected)
+                    show(output.count, tallies)
         finally:
             supply.close()
     except KeyboardInterrupt:
         output.flush()
         output.abandon()
         raise KeyboardInterrupt(
-            f"stopped after {kept:,} problems; the same command goes on from them"
+            f"stopped after {output.count:,} problems; the same command goes on from them"
         ) from None
     except BaseException:
         output.abandon()

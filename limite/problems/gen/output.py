@@ -71,7 +71,7 @@ class Output:
         self.resumed = self.lines
         self._pending: list[bytes] = []
         self._size = 0
-        self._count = 0
+        self.count = 0
         self._digest = hashlib.sha256()
         self._expected = _lines_hash(self.known())
         self._refused_file = self.refused.open("wb") if not self.complete else None
@@ -130,9 +130,9 @@ class Output:
     def add(self, line: bytes) -> None:
         """Takes the next line; one that an earlier run wrote is only compared."""
         self._digest.update(line)
-        self._count += 1
-        if self._count <= self.resumed:
-            if self._count == self.resumed and self._digest.hexdigest() != self._expected:
+        self.count += 1
+        if self.count <= self.resumed:
+            if self.count == self.resumed and self._digest.hexdigest() != self._expected:
                 raise LimiteError(
                     f"{self.part} does not hold what was asked for; --force begins again"
                 )
@@ -161,7 +161,7 @@ class Output:
         """Puts the file in its place, then the manifest, which is returned."""
         self.flush()
         os.fsync(self._file)
-        self.lines = self._count
+        self.lines = self.count
         write_lines(self.path, self.known())
         manifest = {
             "state": state,

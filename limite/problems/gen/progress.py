@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
 import click
 
 from limite.core.jsonl import dumps
+from limite.problems.gen.fill import Tally
 
 EVERY_S = 10.0
 LOOK_EVERY = 64
 
 
 class Shown(Protocol):
-    """Something that is told how much is done; ``rejected`` counts what was not kept."""
+    """Something that is told how many problems there are, and what became of all candidates."""
 
-    def __call__(self, done: int, rejected: int) -> None: ...
+    def __call__(self, done: int, tallies: Sequence[Tally]) -> None: ...
 
 
 @contextmanager
@@ -37,12 +38,16 @@ def progress(total: int, *, as_json: bool, already: int = 0) -> Iterator[Shown]:
         task = bar.add_task("problems", total=total, completed=already, rate="")
         clock = _Clock(already, 0.2)
 
-        def show(done: int, rejected: int) -> None:
-            if clock.due(done):
-                words = f"{clock.rate(done):,.0f}/s, {rejected:,} not kept"
+        def show(done: int, tallies: Sequence[Tally]) -> None:
+            if clock.due():
+                words = f"{clock.rate(done):,.0f}/s, {_rejected(tallies):,} not kept"
                 bar.update(task, completed=done, rate=words)
 
         yield show
+
+
+def _rejected(tallies: Sequence[Tally]) -> int:
+    return sum(tally.made - tally.written for tally in tallies)
 
 
 class _Clock:
@@ -54,7 +59,7 @@ class _Clock:
         self.every_s = every_s
         self.calls = 0
 
-    def due(self, done: int) -> bool:
+    def due(self) -> bool:
         self.calls += 1
         if self.calls % LOOK_EVERY:
             return False
@@ -74,9 +79,10 @@ class _Lines:
         self.as_json = as_json
         self.clock = _Clock(already, EVERY_S)
 
-    def __call__(self, done: int, rejected: int) -> None:
-        if not self.clock.due(done):
+    def __call__(self, done: int, tallies: Sequence[Tally]) -> None:
+        if not self.clock.due():
             return
+        rejected = _rejected(tallies)
         rate = self.clock.rate(done)
         left_s = (self.total - done) / rate if rate > 0 else None
         if self.as_json:

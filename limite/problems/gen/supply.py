@@ -9,7 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import signal
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from pathlib import Path
 
@@ -70,8 +70,8 @@ class Supply:
         self._workers = workers
         self._pool: _Pool | None = None
 
-    def take(self, share: int) -> Made:
-        """The next candidate of a share."""
+    def take(self, share: int, seen: Container[bytes]) -> Made:
+        """The next candidate of a share. One whose id is among ``seen`` may lack its line."""
         index = self._next[share]
         self._next[share] += 1
         waiting = self._waiting[share]
@@ -85,7 +85,7 @@ class Supply:
         if waiting and waiting[0][0] == index:
             return waiting.popleft()[1]
         if waiting or index < self._beyond[share] or self._workers == 1:
-            return self._makers[share](index)
+            return self._makers[share](index, seen)
         if self._pool is None:
             starts = [max(pair) for pair in zip(self._next, self._beyond, strict=True)]
             starts[share] = index
@@ -152,14 +152,24 @@ class _Pool:
 
 
 _makers: list[Maker] = []
+_sent: list[set[bytes]] = []
 
 
 def _begin(shares: list[Share], seed: int, verifier: str) -> None:
     # Ctrl-C reaches the whole group of processes; the one that writes decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _makers[:] = [Maker(share, seed, verifier) for share in shares]
+    _sent[:] = [set() for _ in shares]
 
 
 def _make(share: int, first: int, count: int) -> list[Made]:
-    maker = _makers[share]
-    return [maker(index) for index in range(first, first + count)]
+    # What this process sent of a share has a smaller index, so it will have been looked at before.
+    # Of another share that is not certain.
+    maker, sent = _makers[share], _sent[share]
+    batch = []
+    for index in range(first, first + count):
+        made = maker(index, sent)
+        if not made[2]:
+            sent.add(bytes.fromhex(made[0]))
+        batch.append(made)
+    return batch

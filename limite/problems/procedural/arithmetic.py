@@ -135,8 +135,12 @@ def _nonzero(form: Form) -> Fraction:
 def _add(left: Form, right: Form, sign: int) -> Form:
     total = dict(left)
     for letter, size in right.items():
-        total[letter] = total.get(letter, Fraction(0)) + sign * size
-    return {letter: size for letter, size in total.items() if size}
+        before = total.pop(letter, None)
+        if before is None:
+            total[letter] = size if sign > 0 else -size
+        elif after := before + size if sign > 0 else before - size:
+            total[letter] = after
+    return total
 
 
 def _scale(form: Form, factor: Fraction) -> Form:
