@@ -11,9 +11,10 @@ import signal
 from collections import deque
 from collections.abc import Container, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
-from limite.core.errors import LimiteError
+from limite.core.errors import LimiteError, RunFailed
 from limite.core.jsonl import loads
 from limite.problems.gen.candidate import Made, Maker, source_of
 from limite.problems.gen.families import Share
@@ -124,7 +125,13 @@ class _Pool:
             if not self._pending[share]:
                 self._submit(share)
             self._fill()
-            ready.extend(self._pending[share].popleft().result())
+            try:
+                ready.extend(self._pending[share].popleft().result())
+            except BrokenProcessPool:
+                raise RunFailed(
+                    "a worker process was killed, perhaps for want of memory; "
+                    "the same command goes on from what is there"
+                ) from None
             self._fill()
         return ready.popleft()
 

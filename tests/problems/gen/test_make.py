@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -128,6 +129,28 @@ def test_a_stopped_file_is_completed_to_the_same_bytes(
     assert out.read_bytes() == whole.read_bytes()
     assert manifest_of(out) == manifest_of(whole)
     assert "is there already" in gen(*asked, out).out
+    assert out.read_bytes() == whole.read_bytes()
+
+
+def test_a_killed_worker_is_told_and_loses_nothing(
+    gen: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, out = tmp_path / "whole.jsonl", tmp_path / "p.jsonl"
+    gen("make", "gcd", "--count", 3000, "-o", whole)
+
+    def killing(*arguments: Any) -> Any:
+        for number, made in enumerate(fill.fill(*arguments)):
+            if number == 5:
+                for process in multiprocessing.active_children():
+                    process.kill()
+            yield made
+
+    monkeypatch.setattr(make, "fill", killing)
+    ended = gen("make", "gcd", "--count", 3000, "-o", out, "--workers", 2)
+    assert ended.code == 1
+    assert "a worker process was killed" in ended.err
+    monkeypatch.setattr(make, "fill", fill.fill)
+    assert gen("make", "gcd", "--count", 3000, "-o", out).code == 0
     assert out.read_bytes() == whole.read_bytes()
 
 
