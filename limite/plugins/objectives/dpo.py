@@ -80,28 +80,27 @@ class DPO:
         if rows % 2:
             raise ValueError(f"rows must come in pairs, a preferred and another one, got {rows}")
         # Differences first: they are small, and their sum keeps what sums of thousands would lose.
-        difference = (batch.logp - batch.reference_logp).masked_fill(~batch.mask, 0.0)  # [B, T]
+        difference = torch.where(batch.mask, batch.logp - batch.reference_logp, 0.0)  # [B, T]
         rewards = self.beta * difference.sum(dim=-1)  # [B]
         if self.length_normalised:
             rewards = rewards / batch.mask.sum(dim=-1).clamp(min=1)
-        sides = rewards.unflatten(0, (rows // 2, 2))  # [P, 2]
-        whole = batch.mask.any(dim=-1).unflatten(0, (rows // 2, 2)).all(dim=-1)  # [P]
-        return sides[:, 0], sides[:, 1], whole
+        active = batch.mask.any(dim=-1)  # [B]
+        return rewards[0::2], rewards[1::2], active[0::2] & active[1::2]
 
     def pair_loss(self, margin: Tensor) -> Tensor:
         """The loss of pairs with this ``h``, both ``[P]``; finite whatever the margin is."""
         if self.variant == "ipo":
             return ((margin - 0.5) / self.beta).square()
-        loss = -(1.0 - self.label_smoothing) * logsigmoid(margin)
-        if self.label_smoothing:
-            loss = loss - self.label_smoothing * logsigmoid(-margin)
-        return loss
+        s = self.label_smoothing
+        if not s:
+            return -logsigmoid(margin)
+        return -(1.0 - s) * logsigmoid(margin) - s * logsigmoid(-margin)
 
 
 def pair_metrics(figures: dict[str, Tensor], whole: Tensor) -> dict[str, Metric]:
     """Means over whole pairs, and how many were left out."""
-    rows = [figure.detach().double().masked_fill(~whole, 0.0).sum() for figure in figures.values()]
-    sums = torch.stack([*rows, whole.sum().double()]).tolist()
+    rows = torch.stack([*(figure.detach().double() for figure in figures.values()), whole])
+    sums = rows.masked_fill(~whole, 0.0).sum(dim=-1).tolist()
     count = sums.pop()
     metrics = {
         f"pair/{name}": Metric(how="mean", value=value, weight=count)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import attrs
 import torch
 from attrs.validators import and_, ge, lt
 from torch import Tensor
+from torch.nn.functional import hardshrink
 
 from limite.core.types import Loss, TokenBatch
 from limite.core.validators import option
@@ -50,62 +51,141 @@ class TopKDistill:
     )
 
     def __call__(self, batch: TokenBatch) -> Loss:
-        teacher, student = batch.column("teacher_topk_logp"), batch.column("topk_logp")
-        present = teacher > -torch.inf  # [B, T, K]
-        left = remaining(teacher, present), remaining(student, present)  # [B, T] each
-        values = self.divergence(teacher, student, present, *left)
+        student = batch.column("topk_logp")  # [B, T, K]
+        lists = Lists.of(batch.column("teacher_topk_logp"), student)
+        divergence = reverse_kl if self.direction == "reverse" else forward_kl
+        values = with_slope(student, *divergence(lists, self.tail))
         figures = {
             "kd/divergence_nats": values,
-            "kd/teacher_mass": 1.0 - left[0].detach(),
-            "kd/student_mass": 1.0 - left[1].detach(),
+            "kd/teacher_mass": 1.0 - lists.teacher_rest,
+            "kd/student_mass": 1.0 - lists.student_rest,
         }
         if self.ce_weight:
             figures["kd/cross_entropy_nats"] = -batch.logp
             values = (1.0 - self.ce_weight) * values - self.ce_weight * batch.logp
         return Loss(value=batch.mean(values), metrics=batch.metrics(figures))
 
-    def divergence(
-        self,
-        teacher: Tensor,
-        student: Tensor,
-        present: Tensor,
-        teacher_rest: Tensor,
-        student_rest: Tensor,
-    ) -> Tensor:
-        """``[B, T]`` from lists of nats ``[B, T, K]`` and what they leave, ``[B, T]``."""
-        reverse = self.direction == "reverse"
-        if self.tail == "renormalize":
-            teacher, student = (_renormalised(each, present) for each in (teacher, student))
-        sure, other = (student, teacher) if reverse else (teacher, student)
-        sure, other = (each.masked_fill(~present, 0.0) for each in (sure, other))
-        listed = (sure.exp() * (sure - other)).masked_fill(~present, 0.0).sum(dim=-1)
-        if self.tail != "bucket":
-            return listed
-        ours, theirs = (student_rest, teacher_rest) if reverse else (teacher_rest, student_rest)
-        return listed + _rest_term(ours, theirs)
 
+@attrs.frozen(kw_only=True, eq=False)
+class Lists:
+    """What teacher and student give to the same tokens, in nats, and to all others. No gradient.
 
-def remaining(logp: Tensor, present: Tensor) -> Tensor:
-    """The probability of all tokens outside of a list, ``[B, T]``; rounding may make it negative.
-
-    Taken from what the likeliest one leaves, so that it stays exact where that has nearly all.
+    Entries that are not there are minus infinity in both lists. Rests are exact where one token has
+    nearly everything; rounding may make them negative.
     """
-    listed = logp.masked_fill(~present, -torch.inf)  # [B, T, K]
-    largest, at = listed.max(dim=-1)  # [B, T]
-    others = listed.exp().scatter(-1, at[..., None], 0.0).sum(dim=-1)
-    return -torch.expm1(largest) - others
+
+    teacher: Tensor  # [B, T, K] ln p
+    student: Tensor  # [B, T, K] ln s
+    p: Tensor  # [B, T, K]
+    s: Tensor  # [B, T, K]
+    teacher_rest: Tensor  # [B, T]
+    student_rest: Tensor  # [B, T]
+    whole: bool  # whether no entry is missing
+
+    @classmethod
+    @torch.no_grad()
+    def of(cls, teacher: Tensor, student: Tensor) -> Lists:
+        student = student.detach()
+        whole = bool(teacher.sum(dim=-1).isfinite().all())
+        if not whole:
+            student = student.masked_fill(teacher == -torch.inf, -torch.inf)
+        p, s = teacher.exp(), student.exp()
+        return cls(
+            teacher=teacher,
+            student=student,
+            p=p,
+            s=s,
+            teacher_rest=remaining(teacher, p),
+            student_rest=remaining(student, s),
+            whole=whole,
+        )
+
+    def renormalised(self) -> Lists:
+        """The same given that the token is one of the list."""
+        teacher, student = _renormalised(self.teacher), _renormalised(self.student)
+        p, s = teacher.exp(), student.exp()
+        return attrs.evolve(self, teacher=teacher, student=student, p=p, s=s)
+
+    def gap(self) -> Tensor:
+        """``ln p - ln s``, ``[B, T, K]``; 0 where an entry is missing."""
+        gap = self.teacher - self.student
+        return gap if self.whole else gap.nan_to_num(nan=0.0)
 
 
-def _renormalised(logp: Tensor, present: Tensor) -> Tensor:
-    """Nats of the list's tokens given that it is one of them; 0 where the list is empty."""
-    listed = logp.masked_fill(~present, -torch.inf)
-    there = present.any(dim=-1, keepdim=True)
-    return listed - torch.where(there, listed, torch.zeros_like(listed)).logsumexp(-1, keepdim=True)
+@torch.no_grad()
+def forward_kl(lists: Lists, tail: str) -> tuple[Tensor, Tensor]:
+    """``KL(p || s)`` ``[B, T]``, and its derivative by ``ln s_v``, ``[B, T, K]``."""
+    if tail == "renormalize":
+        lists = lists.renormalised()
+    value = (lists.p * lists.gap()).sum(dim=-1)
+    if tail == "renormalize":
+        return value, lists.s - lists.p
+    if tail == "ignore":
+        return value, -lists.p
+    ours, theirs = lists.teacher_rest.clamp(min=0.0), lists.student_rest.clamp(min=SMALLEST_REST)
+    value = value + _rest_term(ours, theirs)
+    # A rest at its least is a constant.
+    share = torch.where(lists.student_rest > SMALLEST_REST, ours / theirs, 0.0)
+    return value, share[..., None] * lists.s - lists.p
+
+
+@torch.no_grad()
+def reverse_kl(lists: Lists, tail: str) -> tuple[Tensor, Tensor]:
+    """``KL(s || p)`` ``[B, T]``, and its derivative by ``ln s_v``, ``[B, T, K]``."""
+    if tail == "renormalize":
+        lists = lists.renormalised()
+    gap = -lists.gap()
+    value = (lists.s * gap).sum(dim=-1)
+    if tail == "renormalize":
+        return value, lists.s * (gap - value[..., None])
+    if tail == "ignore":
+        return value, lists.s * (gap + 1.0)
+    ours, theirs = lists.student_rest.clamp(min=0.0), lists.teacher_rest.clamp(min=SMALLEST_REST)
+    value = value + _rest_term(ours, theirs)
+    # Where nothing is left there is no rest to shrink.
+    others = torch.where(ours > 0, ours.clamp(min=SMALLEST_REST).log() - theirs.log(), -1.0)
+    return value, lists.s * (gap - others[..., None])
+
+
+def with_slope(student: Tensor, value: Tensor, slope: Tensor) -> Tensor:
+    """``value [B, T]`` as a function of the list ``student [B, T, K]``, whose derivative it has."""
+    result: Tensor = WithSlope.apply(student, value, slope)  # type: ignore[no-untyped-call]
+    return result
+
+
+class WithSlope(torch.autograd.Function):
+    """Numbers ``[B, T]`` whose derivative by a list ``[B, T, K]`` is known."""
+
+    @staticmethod
+    def forward(ctx: Any, _list: Tensor, value: Tensor, slope: Tensor) -> Tensor:
+        ctx.save_for_backward(slope)
+        return value.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None, None]:
+        (slope,) = ctx.saved_tensors
+        return upstream[0][..., None] * slope, None, None
+
+
+def remaining(logp: Tensor, probabilities: Tensor) -> Tensor:
+    """``1 - sum of probabilities`` over a list ``[..., K]``: all tokens outside of it.
+
+    Taken from what the one token that has more than half leaves, if there is one: a sum near 1
+    would have lost it.
+    """
+    likely = hardshrink(probabilities, 0.5)  # 0 where it is not above a half
+    others = (probabilities - likely).sum(dim=-1)
+    alone = likely.sum(dim=-1) > 0
+    return torch.where(alone, -torch.expm1(logp.amax(dim=-1)), 1.0) - others
+
+
+def _renormalised(logp: Tensor) -> Tensor:
+    """Nats of a list's tokens given that it is one of them; an empty list stays as it is."""
+    mass = logp.logsumexp(dim=-1, keepdim=True)
+    return logp - mass.masked_fill(mass == -torch.inf, 0.0)
 
 
 def _rest_term(ours: Tensor, theirs: Tensor) -> Tensor:
-    """``r ln(r / q)`` of what both lists leave, ``[B, T]``; 0, without gradient, where ``r`` is."""
-    there = ours > 0
-    floor = torch.full_like(ours, SMALLEST_REST)
-    ratio = torch.where(there, ours, floor).log() - theirs.clamp(min=SMALLEST_REST).log()
-    return torch.where(there, ours * ratio, torch.zeros_like(ours))
+    """``r ln(r / q)``, and 0 where ``r`` is 0."""
+    term: Tensor = torch.special.xlogy(ours, ours) - ours * theirs.log()
+    return term
