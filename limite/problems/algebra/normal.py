@@ -19,6 +19,7 @@ Polynomial = dict[Monomial, Fraction]
 Quotient = tuple[Polynomial, Polynomial]
 
 TERMS = 1_500
+_TRIGONOMETRIC = frozenset(("sin", "cos", "tan", "cot", "sec", "csc"))
 _PROVED_PRIME = 10_000**2  # what trial division up to 10,000 leaves below this is prime
 _ZERO = Fraction(0)
 _ONE: Polynomial = {(): Fraction(1)}
@@ -241,7 +242,40 @@ class Forms:
             return total, _ONE
         if name == "abs" and inside[0] == "num":
             return ({(): abs(inside[1])} if inside[1] else {}), _ONE
+        if name in _TRIGONOMETRIC:
+            found = self.circular(name, inside)
+            if found is not None:
+                return found
         return self.opaque((name, *(self.key(self.form(each)) for each in arguments)))
+
+    def circular(self, name: str, inside: Tree) -> Quotient | None:
+        """Sines and their like as exponentials of i times the angle, where all identities show."""
+        above, below = self.form(inside)
+        if list(below) != [()]:
+            return None
+        turned = self.times(above, self.constant("i")[0])
+        scaled = {monomial: value / below[()] for monomial, value in turned.items()}
+        forth = self.exponential("e", scaled)
+        back = forth[1], forth[0]
+        half: Polynomial = {(): Fraction(1, 2)}
+        # forth is first over the denominator, and back is second over it.
+        denominator = self.times(forth[1], back[1])
+        first, second = self.times(forth[0], back[1]), self.times(back[0], forth[1])
+        negated = self.times(second, {(): Fraction(-1)})
+        cosine = self.times(half, self.plus(first, second))
+        turn = self.times(self.constant("i")[0], {(): Fraction(-1, 2)})
+        sine = self.times(turn, self.plus(first, negated))
+        if name in ("sin", "cos"):
+            return (sine if name == "sin" else cosine), denominator
+        top, bottom = {
+            "tan": (sine, cosine),
+            "cot": (cosine, sine),
+            "sec": (denominator, cosine),
+            "csc": (denominator, sine),
+        }[name]
+        if not bottom:
+            raise Unreadable("a division by zero is no number")
+        return top, bottom
 
     def opaque(self, key: Any) -> Quotient:
         return {((self.kernel(key), 1),): Fraction(1)}, _ONE

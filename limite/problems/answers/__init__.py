@@ -2,51 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Mapping
-from typing import Any, cast
-
-from limite.core.errors import LimiteError, did_you_mean
-from limite.core.types import Answer
-from limite.problems.answers.kind import AnswerType
-from limite.problems.reading.faults import Undecided, Unreadable, WrongForm
-
-TYPES = ("boolean", "choice", "integer", "modular", "rational", "string")
-_WAITING = ("complex", "equation", "expression", "interval", "matrix", "real", "set", "tuple")
-LATER = {"python": "checker programs need a sandbox, and there is none yet"} | dict.fromkeys(
-    _WAITING, "their equality is not written yet"
-)
-"""Types that are known but not compared, with the reason."""
-
-
-def type_of(name: str) -> AnswerType:
-    """The module of an answer type; an Unreadable where it is not one that is compared."""
-    if name in LATER:
-        raise Unreadable(f"answers of type {name!r} are not compared: {LATER[name]}")
-    if name not in TYPES:
-        raise Unreadable(f"unknown answer type {name!r}{did_you_mean(name, TYPES)}")
-    return cast(AnswerType, importlib.import_module(f"limite.problems.answers.{name}"))
-
-
-def canonical(answer: Answer) -> Answer:
-    """The answer with its value in canonical form; a LimiteError where it is malformed."""
-    try:
-        kind = type_of(answer.type)
-        value = kind.show(kind.read(answer.value, answer.params), answer.params)
-    except (Unreadable, WrongForm, Undecided) as error:
-        shown = answer.value if len(answer.value) <= 80 else f"{answer.value[:80]}..."
-        raise LimiteError(f"no answer of type {answer.type!r}: {shown!r}: {error}") from error
-    return Answer(type=answer.type, value=value, params=answer.params)
-
-
-def answer_of(data: Answer | Mapping[str, Any]) -> Answer:
-    """An answer from plain data, as records hold it."""
-    if isinstance(data, Answer):
-        return data
-    extra = sorted(set(data) - {"type", "value", "params"})
-    if extra or not {"type", "value"} <= set(data):
-        raise LimiteError(f"an answer has 'type', 'value' and 'params', not {sorted(data)}")
-    kind, value, params = data["type"], data["value"], data.get("params", {})
-    if not isinstance(kind, str) or not isinstance(value, str) or not isinstance(params, Mapping):
-        raise LimiteError("an answer's 'type' and 'value' are text and its 'params' a table")
-    return Answer(type=kind, value=value, params=params)
+# Modules here are named as the types are, ``set`` and ``tuple`` among them: code that needs the
+# built-in ones cannot stand in this file.
+from limite.problems.answers.known import LATER as LATER
+from limite.problems.answers.known import TYPES as TYPES
+from limite.problems.answers.known import answer_of as answer_of
+from limite.problems.answers.known import canonical as canonical
+from limite.problems.answers.known import type_of as type_of

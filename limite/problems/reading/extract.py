@@ -10,10 +10,11 @@ THINKING = ("<think>", "</think>")
 FALLBACKS = ("hash", "answer")
 """What else may mark an answer: a last line ``#### x``; ``Answer: x`` or ``answer is x`` there."""
 
-_BOX = re.compile(r"\\f?box(?:ed)?(?![A-Za-z])\s*\{")
+_BOX = re.compile(r"\\(?:boxed|fbox)(?![A-Za-z])\s{0,20}\{")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _HASH = re.compile(r"####\s*(\S.*)")
 _SAID = re.compile(r"(?:^|.*\b)(?:final\s+)?answer(?:\s+is\b|\s*:)\s*:?\s*(\S.*)", re.IGNORECASE)
+_NEAR = 100_000  # characters that are searched at a time, and the longest box
 _LINE = 2_000  # a last line that is longer states no answer
 
 
@@ -27,11 +28,26 @@ def extract(
         text = text[ended + len(end) :]
     if begin in text:
         return None  # a thought that was never ended, or begun anew
-    boxes = [match.span() for match in _BOX.finditer(text)]
-    if boxes:
-        return _last_box(text, boxes)
+    last = _last_start(text)
+    if last is not None:
+        # What is further away is in no answer that would be read.
+        text = text[max(last - _NEAR, 0) : last + _NEAR]
+        return _last_box(text, [match.span() for match in _BOX.finditer(text)])
     if fallbacks:
         return _last_line(text, fallbacks)
+    return None
+
+
+def _last_start(text: str) -> int | None:
+    """Where the last box begins: looked for from the end, so that only the tail is searched."""
+    end = len(text)
+    while end > 0:
+        start = max(end - _NEAR, 0)
+        found = [match.start() for match in _BOX.finditer(text, start, end)]
+        if found:
+            return found[-1]
+        # One that lies across the border is found in the next stretch.
+        end = start + 30 if start else 0
     return None
 
 

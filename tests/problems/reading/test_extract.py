@@ -51,3 +51,9 @@ def test_fallbacks(text: str, answer: str | None) -> None:
 
 def test_another_end_of_thinking() -> None:
     assert extract("\\boxed{1}[/T]\\boxed{2}", thinking=("[T]", "[/T]")) == "2"
+
+
+def test_a_box_far_from_both_ends_is_found() -> None:
+    for before in (0, 1, 99_980, 99_990, 100_000, 250_000):
+        for behind in (0, 1, 99_980, 99_985, 99_990, 100_000, 250_000):
+            assert extract(f"{'a ' * before}\\boxed{{7}}{' b' * behind}") == "7"
