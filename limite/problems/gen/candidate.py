@@ -11,13 +11,17 @@ from collections.abc import Callable, Container
 from typing import Any, cast
 
 from limite.core.discover import load_registry
-from limite.core.errors import sentence
+from limite.core.errors import LimiteError, sentence
 from limite.core.jsonl import dumps
 from limite.core.kinds import Verifier
 from limite.core.seeds import Seeds
-from limite.core.types import Answer, Problem
+from limite.core.types import Answer, Problem, Verdict
 from limite.problems import files
+from limite.problems.answers import canonical
 from limite.problems.gen.families import Share, family, version_of
+from limite.problems.procedural.base import MARKER
+from limite.problems.verifiers.judge import judge
+from limite.problems.verifiers.mathematics import Mathematics
 
 Made = tuple[str, bytes, str]
 """The id of a candidate, its line, and by what it was refused: empty where it was not.
@@ -85,20 +89,57 @@ def source_of(share: Share, seed: int) -> dict[str, Any]:
 
 
 class Judge:
-    """Whether a verifier takes a problem's own answer, and its worked solutions, for right."""
+    """Whether a verifier takes a problem's own answer, and its worked solutions, for right.
+
+    ``mathematics`` compares by value, as ``limite.problems.verify`` does, in this process: these
+    texts are a family's or a record's own. Other verifiers read what they write themselves.
+    """
 
     def __init__(self, name: str) -> None:
         self.verifier = cast(Verifier, load_registry().get("verifier", name).load()())
+        self.by_value = isinstance(self.verifier, Mathematics)
         self.write: Callable[[Answer], str] | None = getattr(self.verifier, "write", None)
 
     def objection(self, problem: Problem, *, solutions: bool = True) -> str:
         """What the verifier does not take for right, or an empty text."""
-        answer, judge = problem.answer, self.verifier
-        texts = dict(problem.solutions) if solutions else {}
-        if self.write is not None:
-            texts["its own answer"] = self.write(answer)
-        for name, text in texts.items():
-            verdict = judge(answer, text)
-            if verdict.outcome != "right":
-                return f"{name}: {verdict.outcome}: {verdict.reason}"
+        answer = problem.answer
+        if self.by_value:
+            wrong, of_solution = self._of_own(answer), self._of_solution
+        else:
+            wrong = "" if self.write is None else self._of_text(answer, self.write(answer))
+            of_solution = self._of_text
+        if wrong:
+            return f"its own answer: {wrong}"
+        for style, text in problem.solutions.items() if solutions else ():
+            wrong = of_solution(answer, text)
+            if wrong:
+                return f"{style}: {wrong}"
         return ""
+
+    def _of_own(self, answer: Answer) -> str:
+        try:
+            found = canonical(answer).value
+        except LimiteError as error:
+            return str(error)
+        if found != answer.value:
+            return f"{answer.value[:80]!r} is not its canonical form, which is {found[:80]!r}"
+        return self._of_value(answer, found)
+
+    def _of_text(self, answer: Answer, text: str) -> str:
+        return _unless_right(self.verifier(answer, text))
+
+    def _of_value(self, answer: Answer, text: str) -> str:
+        return _unless_right(judge(answer, text, extract=False))
+
+    def _of_solution(self, answer: Answer, text: str) -> str:
+        """A solution ends in its answer, behind the one marker in it, or has it in a box."""
+        _, marker, stated = text.rpartition(MARKER)
+        if not marker:
+            return _unless_right(judge(answer, text))
+        if text.count(MARKER) > 1:
+            return "it marks more than one answer"
+        return "" if stated == answer.value else self._of_value(answer, stated)
+
+
+def _unless_right(verdict: Verdict) -> str:
+    return "" if verdict.correct else f"{verdict.outcome}: {verdict.reason}"

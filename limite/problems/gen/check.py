@@ -21,7 +21,7 @@ from limite.problems.gen.families import family
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--verifier", metavar="NAME", default="exact", show_default=True)
+@click.option("--verifier", metavar="NAME", default="mathematics", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with every mistake.")
 def check(file: Path, verifier: str, as_json: bool) -> None:
     """Solve and verify every problem of a file again.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,10 +17,11 @@ from limite.core.errors import LimiteError, Mistake, SettingsError
 from limite.core.jsonl import NotJSON, read_numbered, write_jsonl
 from limite.core.kinds import Verifier
 from limite.core.train.data.records import TOLD, first_few
-from limite.core.types import Problem
+from limite.core.types import Answer, Problem, Verdict
 from limite.problems import files
 from limite.problems.gen.say import new_file
 
+BATCH = 512
 OUTCOMES = ("right", "wrong", "unreadable", "timed-out")
 
 
@@ -33,7 +35,7 @@ OUTCOMES = ("right", "wrong", "unreadable", "timed-out")
     help='Lines like {"id": "...", "response": "..."}; an id may come several times.',
 )
 @click.option("-o", "--out", metavar="FILE", type=click.Path(path_type=Path), help="Verdicts.")
-@click.option("--verifier", metavar="NAME", default="exact", show_default=True)
+@click.option("--verifier", metavar="NAME", default="mathematics", show_default=True)
 @click.option("--force", is_flag=True, help="Replace a file that exists.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def grade(
@@ -53,8 +55,8 @@ def grade(
     right: Counter[str] = Counter()
     asked: Counter[str] = Counter()
     lines = []
-    for problem, text in answered:
-        verdict = judge(problem.answer, text)
+    pairs = [(problem.answer, text) for problem, text in answered]
+    for (problem, _), verdict in zip(answered, _verdicts(judge, pairs), strict=True):
         outcomes[verdict.outcome] += 1
         asked[problem.id] += 1
         right[problem.id] += verdict.correct
@@ -78,6 +80,14 @@ def grade(
         click.echo(f"{100 * sum(shares) / len(shares):.1f}% right, {len(shares):,} problems alike")
     if page["without_response"]:
         click.echo(f"{page['without_response']:,} problems have no response", err=True)
+
+
+def _verdicts(verifier: Verifier, pairs: Sequence[tuple[Answer, str]]) -> Iterator[Verdict]:
+    """One verdict after another; a verifier that takes many answers at once is given many."""
+    many = getattr(verifier, "judge", None)
+    for at in range(0, len(pairs), BATCH):
+        part = pairs[at : at + BATCH]
+        yield from many(part) if many is not None else itertools.starmap(verifier, part)
 
 
 def _responses(path: Path, problems: Mapping[str, Problem]) -> Iterator[tuple[Problem, str]]:

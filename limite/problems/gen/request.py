@@ -26,7 +26,7 @@ class Request:
     count: int
     seed: int
     shard: tuple[int, int] | None = None
-    verifier: str = "exact"
+    verifier: str = "mathematics"
 
     @property
     def places(self) -> range:

@@ -96,9 +96,12 @@ def test_check_solves_everything_again(gen: Callable, made: Path, tmp_path: Path
     first, other = problems[0], problems[1]
     wrong = attrs.evolve(first, answer=Answer(type="integer", value="99999"), solutions={})
     lying = attrs.evolve(first, solutions={"fine": "#99999"})
+    listing = attrs.evolve(first, solutions={"fine": f"#1#{first.answer.value}"})
     unknown = attrs.evolve(other, source={**other.source, "generator": "gdc"})
     records = [*map(files.record_of, [first, wrong, lying, unknown, first])]
     records += [{**records[0], "id": "0"}, files.record_of(own("1+1=?", "2"))]
+    records += [files.record_of(listing), files.record_of(own("1+1=?", "02"))]
+    records += [files.record_of(own("1+1=?", "two"))]
     place = tmp_path / "wrong.jsonl"
     write_jsonl(place, records)
     ended = gen("check", place)
@@ -109,14 +112,17 @@ def test_check_solves_everything_again(gen: Callable, made: Path, tmp_path: Path
         4: "unknown generator 'gdc'; did you mean 'gcd'?",
         5: "the problem of line 1 again",
         6: "'id': is '0'",
+        8: "fine: it marks more than one answer",
+        9: "its own answer: '02' is not its canonical form, which is '2'",
+        10: "its own answer: no answer of type 'integer': 'two'",
     }.items():
         assert f"{place}:{line}: " in ended.err
         assert reason in ended.err
     assert f"{place}:7: " not in ended.err
     place.write_bytes(place.read_bytes()[:-10])
     ended = gen("check", place, "--json")
-    assert json.loads(ended.out)["read"] == 6
-    assert "line 7 is unfinished" in ended.err
+    assert json.loads(ended.out)["read"] == 9
+    assert "line 10 is unfinished" in ended.err
 
 
 def test_a_split_has_no_problem_in_common(gen: Callable, made: Path, tmp_path: Path) -> None:
@@ -217,7 +223,7 @@ def test_responses_are_graded(gen: Callable, tmp_path: Path) -> None:
     place, responses, out = (tmp_path / f"{name}.jsonl" for name in ("p", "r", "v"))
     problems = [own("1+1=?", "2"), own("2+2=?", "4"), own("3+3=?", "6")]
     files.write_problems(place, problems)
-    given = [(0, "#2"), (0, "#3"), (1, "no idea"), (1, "2+2=4#4")]
+    given = [(0, r"\boxed{2}"), (0, r"\boxed{3}"), (1, "no idea"), (1, r"so \boxed{8/2}")]
     write_jsonl(responses, [{"id": problems[n].id, "response": text} for n, text in given])
     page = json.loads(gen("grade", place, "--responses", responses, "-o", out, "--json").out)
     assert {name: page[name] for name in ("right", "wrong", "unreadable")} == {
@@ -228,6 +234,10 @@ def test_responses_are_graded(gen: Callable, tmp_path: Path) -> None:
     assert (page["responses"], page["without_response"], page["accuracy"]) == (4, 1, 0.5)
     outcomes = [each["outcome"] for each in read_jsonl(out)]
     assert outcomes == ["right", "wrong", "unreadable", "right"]
+    marked = json.loads(
+        gen("grade", place, "--responses", responses, "--verifier", "exact", "--json").out
+    )
+    assert marked["unreadable"] == 4
     ended = gen("grade", place, "--responses", responses)
     assert "4 responses: 2 right, 1 wrong, 1 unreadable, 0 timed-out" in ended.out
     assert "1 problems have no response" in ended.err

@@ -67,7 +67,7 @@ def test_any_line_can_be_made_again_from_its_source(gen: Callable, tmp_path: Pat
     settings = dict(source["params"])
     low, high = settings.pop("difficulty")
     share = Share(name=source["generator"], difficulty=(low, high), settings=settings)
-    assert Maker(share, source["seed"], "exact")(source["index"])[1] == line
+    assert Maker(share, source["seed"], "mathematics")(source["index"])[1] == line
 
 
 def test_workers_and_hash_seeds_change_nothing(gen: Callable, mix: Path, tmp_path: Path) -> None:
