@@ -71,6 +71,8 @@ class Verifier(Protocol):
     """Judges a text against a gold answer. Never raises, always ends.
 
     ``write(answer)`` (optional) gives a text that states an answer the way the verifier reads it.
+    ``last_counts`` (a class variable, optional) is True of one that takes the last of several
+    answers in a text; any other must not call a text right that states more than one.
     """
 
     def __call__(self, answer: Answer, text: str, /) -> Verdict: ...

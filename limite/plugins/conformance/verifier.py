@@ -110,8 +110,10 @@ def the_same_text_gets_the_same_verdict(component: Verifier) -> None:
 def long_texts_get_a_verdict(component: Verifier) -> None:
     gold = Answer(type="integer", value="42")
     stated = write(component, gold)
-    # Whether saying the same again and again is an answer is the verifier's own rule.
-    _is_verdict(component(gold, stated * 20_000))
+    verdict = component(gold, stated * 20_000)
+    _is_verdict(verdict)
+    if not getattr(component, "last_counts", False):
+        assert not verdict.correct, "an answer stated again and again passes for one"
     longer = write(component, attrs.evolve(gold, value=f"42{'0' * 1_000_000}"))
     for text in ("9" * 1_000_000, longer, "(" * 100_000):
         verdict = component(gold, text)

@@ -10,13 +10,13 @@ from typing import Any
 from limite.problems.reading.faults import TooLarge, Unreadable
 from limite.problems.reading.tree import Tree
 
-DIGITS = 100
-"""Decimal digits that values are computed with."""
+DIGITS = (100, 500)
+"""Decimal digits that values are computed with: at first, and again where that tells nothing."""
 
-APART = 60
-"""Numbers count as different where they differ in the first 60 digits, relative to the largest
-number met on the way. What rounding does to 100 digits stays below that: no answer that may be
-read has the 10^40 operations, or a loss of forty digits in one, that would reach it."""
+SPARE = 40
+"""Numbers count as different where they differ in all but the last 40 digits, relative to the
+largest number met on the way. What rounding does stays below that: no answer that may be read has
+the 10^40 operations, or a loss of forty digits in one, that would reach it."""
 
 _LOCAL = threading.local()
 
@@ -31,20 +31,24 @@ def context() -> Any:
         import mpmath
 
         _LOCAL.context = mpmath.MPContext()
-        _LOCAL.context.dps = DIGITS
     return _LOCAL.context
 
 
 class Evaluation:
     """Evaluates trees and remembers the size of the largest number on the way."""
 
-    def __init__(self, values: Mapping[str, Fraction]) -> None:
+    def __init__(self, values: Mapping[str, Fraction], digits: int = DIGITS[0]) -> None:
         self.mp = context()
+        self.mp.dps = digits
         self.values = {name: self.ratio(value) for name, value in values.items()}
         self.largest = self.mp.mpf(1)
 
     def ratio(self, value: Fraction) -> Any:
         return self.mp.mpf(value.numerator) / value.denominator
+
+    def bound(self) -> Any:
+        """More than the error of anything computed so far."""
+        return self.largest * self.mp.mpf(10) ** (SPARE - self.mp.dps)
 
     def value(self, tree: Tree) -> Any:
         try:
@@ -103,7 +107,7 @@ class Evaluation:
         if magnitude > 60_000:
             raise TooLarge("a power that is too large")
         # A sum that ought to be zero but is not, to the last digits, has no telling power.
-        if size < self.mp.mpf(10) ** -APART * self.largest:
+        if size < self.bound():
             raise Undefined
         return self.sized(self.mp.power(base, by))
 
@@ -120,22 +124,36 @@ class Evaluation:
 
 def apart(left: Tree, right: Tree, values: Mapping[str, Fraction]) -> bool | None:
     """Whether both are certainly different at a point; None where one of them has no value."""
-    evaluation = Evaluation(values)
-    try:
-        difference = abs(evaluation.value(left) - evaluation.value(right))
-    except Undefined:
-        return None
-    return bool(difference > evaluation.largest * evaluation.mp.mpf(10) ** -APART)
+    for digits in DIGITS:
+        evaluation = Evaluation(values, digits)
+        try:
+            difference = abs(evaluation.value(left) - evaluation.value(right))
+        except Undefined:
+            return None
+        if difference > evaluation.bound():
+            return True
+        if evaluation.largest < 10**10:
+            break
+    return False
 
 
-def real_value(tree: Tree) -> tuple[Any, Any]:
+def real_value(tree: Tree, digits: int = DIGITS[0]) -> tuple[Any, Any]:
     """A constant's real value and a bound on its error; Unreadable where it is not real."""
-    evaluation = Evaluation({})
+    evaluation = Evaluation({}, digits)
     try:
         value = evaluation.value(tree)
     except Undefined as error:
         raise Unreadable("it has no value") from error
-    bound = evaluation.largest * evaluation.mp.mpf(10) ** -APART
-    if abs(evaluation.mp.im(value)) > bound:
+    if abs(evaluation.mp.im(value)) > evaluation.bound():
         raise Unreadable("it is no real number")
-    return evaluation.mp.re(value), bound
+    return evaluation.mp.re(value), evaluation.bound()
+
+
+def real_sign(left: Tree, right: Tree) -> int:
+    """-1 or 1 as a real constant is certainly below or above another, 0 where that is not clear."""
+    for digits in DIGITS:
+        value, error = real_value(left, digits)
+        other, other_error = real_value(right, digits)
+        if abs(value - other) > error + other_error:
+            return 1 if value > other else -1
+    return 0

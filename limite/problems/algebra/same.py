@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from fractions import Fraction
 
 from limite.problems.algebra.normal import Forms
-from limite.problems.algebra.numeric import apart, real_value
+from limite.problems.algebra.numeric import apart, real_sign
 from limite.problems.reading.faults import TooLarge, Undecided, Unreadable
 from limite.problems.reading.tree import Tree, names_in
 
@@ -69,10 +69,9 @@ def order(left: Tree, right: Tree) -> int:
     """-1, 0 or 1 as a real constant is below, equal to or above another."""
     if left[0] == "num" and right[0] == "num":
         return int(left[1] > right[1]) - int(left[1] < right[1])
-    value, error = real_value(left)
-    other, other_error = real_value(right)
-    if abs(value - other) > error + other_error:
-        return 1 if value > other else -1
+    sign = real_sign(left, right)
+    if sign:
+        return sign
     if same(left, right):
         return 0
     raise Undecided("two numbers that are too close to be put in order")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from limite.problems.algebra.numeric import real_value
+from limite.problems.algebra.numeric import real_sign, real_value
 from limite.problems.algebra.same import same
 from limite.problems.answers.kind import SCALAR, Params, constant, scalar
 from limite.problems.reading import tree as t
@@ -65,10 +65,9 @@ def equal(gold: Tree, given: Tree, params: Params) -> bool:
 
 def _above(left: Tree, right: Tree) -> bool:
     """Whether a real constant is above another; bounds are inclusive, so a tie is not."""
-    value, error = real_value(left)
-    other, other_error = real_value(right)
-    if abs(value - other) > error + other_error:
-        return bool(value > other)
+    sign = real_sign(left, right)
+    if sign:
+        return sign > 0
     if left[0] == "call" and any(same(inner, right) for inner in _both_signs(left[2][0])):
         return False
     raise Undecided("the difference is too close to the tolerance")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import attrs
 
@@ -27,6 +28,8 @@ class Mathematics:
     holds only where the answer declares one. Judging happens in a worker process with a deadline
     for each answer, after which the verdict is ``timed-out``.
     """
+
+    last_counts: ClassVar[bool] = True
 
     fallbacks: tuple[str, ...] = attrs.field(
         default=(), validator=_known, metadata={"help": "'hash', 'answer', or both"}
