@@ -317,13 +317,21 @@ class TokenBatch:
 
         if not values:
             return {}
-        rows = [value.detach().double().masked_fill(~self.mask, 0.0) for value in values.values()]
-        sums = torch.stack([*(row.sum() for row in rows), self.mask.sum().double()]).tolist()
+        found = [self._sum(value.detach()) for value in values.values()]
+        sums = torch.stack([*found, torch.count_nonzero(self.mask).double()]).tolist()
         tokens = sums.pop()
         return {
             name: Metric(how="mean", value=total, weight=tokens)
             for name, total in zip(values, sums, strict=True)
         }
+
+    def _sum(self, values: Tensor) -> Tensor:
+        """Over active tokens, in float64."""
+        import torch
+
+        if values.dtype == torch.bool:  # counting is many times faster than adding
+            return torch.count_nonzero(values & self.mask).double()
+        return torch.where(self.mask, values, values.new_zeros(())).sum(dtype=torch.float64)
 
     def aggregate(
         self,
@@ -335,11 +343,19 @@ class TokenBatch:
     ) -> Tensor:
         """This micro-batch's share of a loss over the whole optimizer step.
 
-        ``values`` is ``[B, T]``. Denominators come from ``totals``, so the shares of any
+        ``values`` is ``[B, T]``, or ``[B, 1]`` for the same value at every token of a row.
+        Denominators come from ``totals``, so the shares of any
         partition into micro-batches add up to the same loss. ``rows="all"`` lets responses
         without an active token count in the sequence means; ``constant`` always counts them.
         """
-        active = values.masked_fill(~self.mask, 0.0)
+        import torch
+
+        if how == "sequence-mean-token-mean" and values.shape[1] == 1 < self.mask.shape[1]:
+            # A mean of equal numbers is each of them.
+            row = values[:, 0].masked_fill(~self.mask.any(dim=-1), 0.0)
+            row = row.float() if row.dtype.itemsize < 4 else row
+            return row.sum() / self._rows(rows)
+        active = torch.where(self.mask, values, values.new_zeros(()))  # [B, T]
         if active.dtype.itemsize < 4:
             active = active.float()
         if how == "token-mean":
@@ -356,5 +372,7 @@ class TokenBatch:
             row = row / self.mask.sum(dim=-1).clamp(min=1)
         elif how != "sequence-mean-token-sum":
             raise ValueError(f"unknown aggregation {how!r}")
-        count = self.totals.active_rows if rows == "active" else self.totals.rows
-        return row.sum() / max(count, 1)
+        return row.sum() / self._rows(rows)
+
+    def _rows(self, which: Literal["active", "all"]) -> int:
+        return max(self.totals.active_rows if which == "active" else self.totals.rows, 1)

@@ -36,11 +36,9 @@ class CISPO(PolicyObjective):
             )
 
     def token_loss(self, batch: TokenBatch) -> tuple[Tensor, dict[str, Metric]]:
-        ratio, log_ratio = importance_ratio(batch, self.overflow)
-        ratio = ratio.detach()
+        ratio, log_ratio = importance_ratio(batch, self.overflow, detached=True)
         weight = ratio.clamp(self.ratio_min, self.ratio_max)
-        cut = (ratio < self.ratio_min) | (ratio > self.ratio_max)
-        metrics = batch.metrics({"ratio/truncated_fraction": cut})
-        return -weight * batch.advantage * batch.logp, metrics | ratio_metrics(
-            batch, ratio, log_ratio
+        metrics = {"ratio/truncated_fraction": weight != ratio}
+        return -(weight * batch.advantage) * batch.logp, ratio_metrics(
+            batch, ratio, log_ratio, metrics
         )

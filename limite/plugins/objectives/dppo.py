@@ -81,37 +81,47 @@ class DPPO(PolicyObjective):
         )
 
     def token_loss(self, batch: TokenBatch) -> tuple[Tensor, dict[str, Metric]]:
-        advantage = batch.advantage
-        ratio, log_ratio = importance_ratio(batch, self.overflow)
-        keep = self.keep(batch)  # [B, T] bool
-        weight = ratio.detach().clamp(max=self.ratio_cap) * keep
-        masked = ~keep
-        metrics = batch.metrics(
-            {
-                "ratio/masked_fraction": masked,
-                "ratio/masked_fraction_positive": masked & (advantage > 0),
-                "ratio/masked_fraction_negative": masked & (advantage < 0),
-                "ratio/ratio_capped_fraction": keep & (ratio > self.ratio_cap),
-                "ratio/masked_fraction_of_signal": advantage != 0,
-            }
-        )
-        metrics["ratio/masked_fraction_of_signal"] = attrs.evolve(
-            metrics["ratio/masked_fraction"],
-            weight=metrics["ratio/masked_fraction_of_signal"].value,
-        )
-        return -weight * advantage * batch.logp, metrics | ratio_metrics(batch, ratio, log_ratio)
+        ratio, log_ratio = importance_ratio(batch, self.overflow, detached=True)
+        down, up = batch.advantage < 0, batch.advantage > 0  # [B, T] bool
+        away_down, away_up = self._away(batch, log_ratio, down, up)
+        masked = away_down | away_up
+        weight = ratio.clamp(max=self.ratio_cap).masked_fill(masked, 0.0)
+        figures = {
+            "ratio/masked_fraction": masked,
+            "ratio/masked_fraction_positive": away_up,
+            "ratio/masked_fraction_negative": away_down,
+            "ratio/ratio_capped_fraction": (ratio > self.ratio_cap) & ~masked,
+            "ratio/masked_fraction_of_signal": down | up,
+        }
+        metrics = ratio_metrics(batch, ratio, log_ratio, figures)
+        signal = metrics["ratio/masked_fraction_of_signal"].value
+        of_signal = attrs.evolve(metrics["ratio/masked_fraction"], weight=signal)
+        metrics["ratio/masked_fraction_of_signal"] = of_signal
+        return -(weight * batch.advantage) * batch.logp, metrics
 
     def distance(self, batch: TokenBatch) -> Tensor:
         """``[B, T]``, detached: the divergence between policy and behaviour."""
         if self.divergence.startswith("topk"):
-            lists = batch.column("topk_logp"), batch.column("behavior_topk_logp")
+            lists = batch.column("topk_logp").detach(), batch.column("behavior_topk_logp")
             return topk_divergence(*lists, self.divergence)
         return binary_divergence(batch.logp.detach(), batch.behavior_logp, self.divergence)
 
     def keep(self, batch: TokenBatch) -> Tensor:
         """``[B, T]`` bool: False where the update would move the token out of its region."""
+        moved = batch.logp.detach() - batch.behavior_logp
+        away_down, away_up = self._away(batch, moved, batch.advantage < 0, batch.advantage > 0)
+        return ~(away_down | away_up)
+
+    def _away(
+        self, batch: TokenBatch, moved: Tensor, down: Tensor, up: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Tokens that would leave their region downwards, and upwards, ``[B, T]`` bool each.
+
+        ``moved`` is how far they have come already, in nats; ``down`` and ``up`` say where the
+        update pushes them.
+        """
         low, high = self.thresholds
-        distance, moved = self.distance(batch), batch.logp.detach() - batch.behavior_logp
-        away_up = (batch.advantage > 0) & (moved > 0) & (distance > high)
-        away_down = (batch.advantage < 0) & (moved < 0) & (distance > low)
-        return ~(away_up | away_down)
+        distance = self.distance(batch)
+        beyond_high = distance > high
+        beyond_low = beyond_high if low == high else distance > low
+        return down & (moved < 0) & beyond_low, up & (moved > 0) & beyond_high

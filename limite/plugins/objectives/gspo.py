@@ -47,7 +47,7 @@ class GSPO(PolicyObjective):
         loss = -torch.where(clipped < plain, clipped, plain)  # [B, 1]
         metrics = sequence_metrics(batch, ratio.detach(), advantage, low, high)
         token_ratio = log_ratio.detach().clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO).exp()
-        return loss.expand_as(batch.logp), metrics | ratio_metrics(batch, token_ratio, log_ratio)
+        return loss, metrics | ratio_metrics(batch, token_ratio, log_ratio)
 
 
 def sequence_ratio(batch: TokenBatch, log_ratio: Tensor) -> Tensor:
@@ -61,16 +61,17 @@ def sequence_ratio(batch: TokenBatch, log_ratio: Tensor) -> Tensor:
 def row_advantage(batch: TokenBatch) -> Tensor:
     """``[B, 1]``; a ValueError where the active tokens of a response have different advantages."""
     advantage, mask = batch.advantage, batch.mask
-    largest = advantage.masked_fill(~mask, -torch.inf).amax(dim=-1, keepdim=True)
-    smallest = advantage.masked_fill(~mask, torch.inf).amin(dim=-1, keepdim=True)
-    mixed = mask.any(dim=-1, keepdim=True) & (largest != smallest)
+    first = mask.view(torch.uint8).argmax(dim=-1, keepdim=True)  # [B, 1] the first active token
+    found = advantage.gather(-1, first)
+    mixed = (advantage != found) & mask  # [B, T]
     if bool(mixed.any()):
-        row = int(mixed.flatten().nonzero()[0])
+        row = int(mixed.any(dim=-1).nonzero()[0])
+        values = advantage[row][mask[row]]
         raise ValueError(
             f"a sequence objective needs one advantage per response; those of row {row} run from "
-            f"{float(smallest[row])} to {float(largest[row])}"
+            f"{float(values.min())} to {float(values.max())}"
         )
-    return torch.where(mask.any(dim=-1, keepdim=True), largest, torch.zeros_like(largest))
+    return torch.where(mask.any(dim=-1, keepdim=True), found, torch.zeros_like(found))
 
 
 def sequence_metrics(

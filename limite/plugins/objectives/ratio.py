@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -41,18 +42,22 @@ def dual_clip() -> Any:
     )
 
 
-def importance_ratio(batch: TokenBatch, overflow: str = "clamp") -> tuple[Tensor, Tensor]:
+def importance_ratio(
+    batch: TokenBatch, overflow: str = "clamp", *, detached: bool = False
+) -> tuple[Tensor, Tensor]:
     """``exp(clip(logp - behavior_logp, -20, 20))`` and the log-ratio before clipping, ``[B, T]``.
 
-    A clipped position passes no gradient. ``overflow="raise"`` makes it a FloatingPointError.
+    A clipped position passes no gradient; none passes any where both are to be ``detached``.
+    ``overflow="raise"`` makes it a FloatingPointError.
     """
-    log_ratio = checked_log_ratio(batch, overflow)
+    log_ratio = checked_log_ratio(batch, overflow, detached=detached)
     return log_ratio.clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO).exp(), log_ratio
 
 
-def checked_log_ratio(batch: TokenBatch, overflow: str) -> Tensor:
+def checked_log_ratio(batch: TokenBatch, overflow: str, *, detached: bool = False) -> Tensor:
     """``logp - behavior_logp``, ``[B, T]`` nats; see ``importance_ratio`` for ``overflow``."""
-    log_ratio = batch.logp - batch.behavior_logp
+    logp = batch.logp.detach() if detached else batch.logp
+    log_ratio = logp - batch.behavior_logp
     if overflow == "raise":
         beyond = batch.mask & (log_ratio.detach().abs() > LARGEST_LOG_RATIO)
         count = int(beyond.sum())
@@ -63,19 +68,30 @@ def checked_log_ratio(batch: TokenBatch, overflow: str) -> Tensor:
     return log_ratio
 
 
-def ratio_metrics(batch: TokenBatch, ratio: Tensor, log_ratio: Tensor) -> dict[str, Metric]:
+def ratio_metrics(
+    batch: TokenBatch,
+    ratio: Tensor,
+    log_ratio: Tensor,
+    more: Mapping[str, Tensor] | None = None,
+) -> dict[str, Metric]:
     """What every ratio objective reports: the raw mean ratio, drift, and saturated positions.
+
+    ``more`` are further means over active tokens, found in the same pass.
 
     ``kl/behavior_nats`` is the sampled estimate of KL(behaviour || policy), from unclipped ratios.
     """
-    saturated = log_ratio.detach().abs() > LARGEST_LOG_RATIO
+    drift = log_ratio.detach()
+    saturated = drift != drift.clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO)
     metrics = batch.metrics(
         {
+            **(more or {}),
             "ratio/mean": ratio,
-            "kl/behavior_nats": -log_ratio,
+            "kl/behavior_nats": drift,
             "ratio/log_ratio_saturated": saturated,
         }
     )
+    kl = metrics["kl/behavior_nats"]
+    metrics["kl/behavior_nats"] = Metric(how="mean", value=-kl.value, weight=kl.weight)
     count = metrics["ratio/log_ratio_saturated"].value
     metrics["ratio/log_ratio_saturated"] = Metric(how="sum", value=count)
     return metrics
@@ -101,17 +117,16 @@ def clipped_ratio(
     plain = ratio * advantage
     clipped = (ratio.clamp(low, high) * advantage).detach()
     loss = -torch.where(clipped < plain, clipped, plain)  # [B, T]
+    down, up = advantage < 0, advantage > 0
     capped = torch.zeros_like(batch.mask)
     if dual_clip is not None:
         cap = -dual_clip * advantage
-        capped = (advantage < 0) & (loss.detach() > cap)
+        capped = down & (loss.detach() > cap)
         loss = torch.where(capped, cap, loss)
     below, above = ratio.detach() < low, ratio.detach() > high
-    metrics = batch.metrics(
-        {
-            "ratio/clip_fraction": (below & (advantage < 0)) | (above & (advantage > 0)),
-            "ratio/outside_fraction": below | above,
-            "ratio/dual_clip_fraction": capped,
-        }
-    )
-    return loss, metrics | ratio_metrics(batch, ratio, log_ratio)
+    metrics = {
+        "ratio/clip_fraction": (below & down) | (above & up),
+        "ratio/outside_fraction": below | above,
+        "ratio/dual_clip_fraction": capped,
+    }
+    return loss, ratio_metrics(batch, ratio, log_ratio, metrics)

@@ -27,5 +27,5 @@ class Reinforce(PolicyObjective):
     aggregation: Aggregation = aggregation("sequence-mean-token-sum")
 
     def token_loss(self, batch: TokenBatch) -> tuple[Tensor, dict[str, Metric]]:
-        ratio, log_ratio = importance_ratio(batch, self.overflow)
+        ratio, log_ratio = importance_ratio(batch, self.overflow, detached=True)
         return -batch.advantage * batch.logp, ratio_metrics(batch, ratio, log_ratio)

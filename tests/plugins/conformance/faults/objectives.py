@@ -34,15 +34,15 @@ FAULTS: list[tuple[str, str, str, tuple[str, dict[str, Any]], str]] = [
     # The ratio
     (
         RATIO,
-        "batch.logp - batch.behavior_logp\n",
-        "batch.behavior_logp - batch.logp\n",
+        "log_ratio = logp - batch.behavior_logp\n",
+        "log_ratio = batch.behavior_logp - logp\n",
         GRPO,
         "on_policy_the_gradient_is_the_advantage",
     ),
     (
         RATIO,
-        "batch.logp - batch.behavior_logp\n",
-        "batch.logp - batch.logp.detach()\n",  # a stale behaviour policy: that of now
+        "log_ratio = logp - batch.behavior_logp\n",
+        "log_ratio = logp - batch.logp.detach()\n",  # a stale behaviour policy: that of now
         GRPO,
         "it_reads_what_it_needs",
     ),
@@ -180,36 +180,36 @@ FAULTS: list[tuple[str, str, str, tuple[str, dict[str, Any]], str]] = [
     (DPPO_FILE, "(moved < 0)", "(moved > 0)", DPPO, "a_token_on_its_way_back_is_kept"),
     (
         DPPO_FILE,
-        "(moved > 0) & (distance > high)",
-        "(moved > 0)",
+        "up & (moved > 0) & beyond_high",
+        "up & (moved > 0)",
         DPPO_KL,
         "next_to_policy_every_token_is_kept",
     ),
     (
         DPPO_FILE,
-        "(batch.advantage < 0) & (moved < 0)",
-        "(batch.advantage > 0) & (moved < 0)",
+        "return down & (moved < 0)",
+        "return up & (moved < 0)",
         DPPO,
         "a_token_on_its_way_back_is_kept",
     ),
     (
         DPPO_FILE,
-        "return ~(away_up | away_down)",
-        "return away_up | away_down",
+        "masked = away_down | away_up",
+        "masked = ~(away_down | away_up)",
         DPPO,
         "on_policy_the_gradient_is_the_advantage",
     ),
     (
         DPPO_FILE,
-        "ratio.detach().clamp(max=self.ratio_cap) * keep",
-        "ratio.clamp(max=self.ratio_cap) * keep",
+        "detached=True",
+        "detached=False",
         DPPO,
         "on_policy_the_gradient_is_the_advantage",
     ),
     (
         DPPO_FILE,
-        "ratio.detach().clamp(max=self.ratio_cap) * keep",
-        "ratio.detach() * keep",
+        "ratio.clamp(max=self.ratio_cap).masked_fill",
+        "ratio.masked_fill",
         DPPO,
         "a_token_far_up_weighs_no_more_than_it_may",
     ),
@@ -238,8 +238,8 @@ FAULTS: list[tuple[str, str, str, tuple[str, dict[str, Any]], str]] = [
     # CISPO and REINFORCE
     (
         CISPO_FILE,
-        "        ratio = ratio.detach()\n",
-        "",
+        "detached=True",
+        "detached=False",
         CISPO,
         "on_policy_the_gradient_is_the_advantage",
     ),
@@ -252,8 +252,8 @@ FAULTS: list[tuple[str, str, str, tuple[str, dict[str, Any]], str]] = [
     ),
     (
         CISPO_FILE,
-        "-weight * batch.advantage * batch.logp,",
-        "-weight * batch.advantage.abs() * batch.logp,",
+        "-(weight * batch.advantage) * batch.logp,",
+        "-(weight * batch.advantage.abs()) * batch.logp,",
         CISPO,
         "on_policy_the_gradient_is_the_advantage",
     ),

@@ -64,15 +64,15 @@ FAULTS: list[tuple[str, str, str, tuple[str, dict[str, Any]], str]] = [
     ),
     (
         GROUP_FILE,
-        "rewards - rewards.mean()",
+        "rewards - over.mean",
         "rewards - rewards[0]",
         PLAIN,
         "it_permutes_with_its_rows",
     ),
     (
         GROUP_FILE,
-        "[reward for reward in rewards if reward is not None], dtype",
-        "[reward or 0.0 for reward in rewards], dtype",
+        "there = [reward for reward in rewards if reward is not None]",
+        "there = [reward or 0.0 for reward in rewards]",
         PLAIN,
         "unscored_responses_get_nothing",
     ),

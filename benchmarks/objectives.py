@@ -1,0 +1,285 @@
+"""Measures objectives beside hand-written torch expressions of the same loss.
+
+    python -m benchmarks.objectives --json -
+
+From given log-probabilities ``[rows, tokens]`` to the gradient: once as limite does it, with every
+metric, and once as the shortest expression that has the same loss and gradient, with none. Told
+are the milliseconds of both, how many times the expression's time an objective takes, and how many
+times it takes without metrics; then the checks of the columns, which happen once a micro-batch.
+Contenders run in turn, in processor time where the device is a CPU (one thread).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+if not __package__:  # run as a file: its folder is no place to import from
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+
+import attrs
+import torch
+from torch import Tensor
+
+from benchmarks.clock import Call, clock_for, race
+from limite.core.kinds import Objective
+from limite.core.train.columns import token_batch, totals_of
+from limite.core.types import Metric, TokenBatch
+from limite.plugins.objectives.cispo import CISPO
+from limite.plugins.objectives.dapo import DAPO
+from limite.plugins.objectives.dppo import DPPO
+from limite.plugins.objectives.dppo_critic import DPPOCritic
+from limite.plugins.objectives.dr_grpo import DrGRPO
+from limite.plugins.objectives.grpo import GRPO
+from limite.plugins.objectives.gspo import GSPO
+from limite.plugins.objectives.ppo_critic import PPOCritic
+from limite.plugins.objectives.reinforce import Reinforce
+
+SIZES = ((64, 256), (512, 1024))
+TINY = ((4, 16),)
+LISTED = 20  # tokens on the lists of top-k divergences
+MEASURED_MS = 600.0
+NOTHING = Metric(how="mean", value=0.0)
+Columns = Mapping[str, Tensor]
+Expression = Callable[[Tensor, Columns, Tensor], Tensor]
+
+
+@attrs.frozen(kw_only=True)
+class Measured:
+    """One objective at one size: milliseconds of loss and backward, and ratios of one run."""
+
+    objective: str
+    rows: int
+    tokens: int
+    expression_ms: float
+    objective_ms: float
+    times: float
+    times_spread: float
+    times_without_metrics: float
+    checks_ms: float
+
+
+def clipped(low: float, high: float, aggregate: Callable[[Tensor, Tensor], Tensor]) -> Expression:
+    """Clipped ratios; ``aggregate`` sums losses ``[B, T]`` under a mask."""
+
+    def expression(logp: Tensor, columns: Columns, mask: Tensor) -> Tensor:
+        ratio = (logp - columns["behavior_logp"]).clamp(-20, 20).exp()
+        advantage = columns["advantage"]
+        return aggregate(
+            -torch.minimum(ratio * advantage, ratio.clamp(1 - low, 1 + high) * advantage), mask
+        )
+
+    return expression
+
+
+def token_mean(values: Tensor, mask: Tensor) -> Tensor:
+    return (values * mask).sum() / mask.sum()
+
+
+def row_mean(values: Tensor, mask: Tensor) -> Tensor:
+    return ((values * mask).sum(-1) / mask.sum(-1).clamp(min=1)).sum() / mask.any(-1).sum()
+
+
+def constant(values: Tensor, mask: Tensor) -> Tensor:
+    return (values * mask).sum() / mask.numel()
+
+
+def row_sum(values: Tensor, mask: Tensor) -> Tensor:
+    return (values * mask).sum() / mask.any(-1).sum()
+
+
+def gspo(logp: Tensor, columns: Columns, mask: Tensor) -> Tensor:
+    log_ratio = (logp - columns["behavior_logp"]) * mask
+    ratio = (log_ratio.sum(-1) / mask.sum(-1).clamp(min=1)).clamp(-20, 20).exp()
+    advantage = columns["advantage"][:, 0]
+    losses = -torch.minimum(ratio * advantage, ratio.clamp(1 - 3e-4, 1 + 4e-4) * advantage)
+    active = mask.any(-1)
+    return (losses * active).sum() / active.sum()
+
+
+def cispo(logp: Tensor, columns: Columns, mask: Tensor) -> Tensor:
+    ratio = (logp.detach() - columns["behavior_logp"]).clamp(-20, 20).exp()
+    return token_mean(-ratio.clamp(0, 5) * columns["advantage"] * logp, mask)
+
+
+def reinforce(logp: Tensor, columns: Columns, mask: Tensor) -> Tensor:
+    return row_sum(-columns["advantage"] * logp, mask)
+
+
+def region(distance: Callable[[Tensor, Columns], Tensor], delta: float) -> Expression:
+    """A mask by divergence, over a constant length."""
+
+    def expression(logp: Tensor, columns: Columns, mask: Tensor) -> Tensor:
+        now, before, advantage = logp.detach(), columns["behavior_logp"], columns["advantage"]
+        ratio = (now - before).clamp(-20, 20).exp().clamp(max=20)
+        out = ((now - before) * advantage > 0) & (distance(now, columns) > delta)
+        return constant(-ratio * ~out * advantage * logp, mask)
+
+    return expression
+
+
+def binary_tv(now: Tensor, columns: Columns) -> Tensor:
+    return (now.exp() - columns["behavior_logp"].exp()).abs()
+
+
+def binary_kl(now: Tensor, columns: Columns) -> Tensor:
+    before = columns["behavior_logp"]
+    rest, other = (-torch.expm1(each) for each in (before, now))
+    return before.exp() * (before - now) + rest * (rest.log() - other.log())
+
+
+def topk_tv(now: Tensor, columns: Columns) -> Tensor:
+    policy, before = columns["topk_logp"].exp(), columns["behavior_topk_logp"].exp()
+    left = (1 - policy.sum(-1)) - (1 - before.sum(-1))
+    return 0.5 * ((policy - before).abs().sum(-1) + left.abs())
+
+
+def topk_kl(now: Tensor, columns: Columns) -> Tensor:
+    policy, before = columns["topk_logp"], columns["behavior_topk_logp"]
+    other, rest = ((1 - each.exp().sum(-1)).clamp(min=1e-12) for each in (policy, before))
+    listed = (before.exp() * (before - policy)).sum(-1)
+    return listed + rest * (rest.log() - other.log())
+
+
+CONTENDERS: dict[str, tuple[Objective, Expression]] = {
+    "grpo": (GRPO(), clipped(0.2, 0.2, row_mean)),
+    "dr-grpo": (DrGRPO(), clipped(0.2, 0.2, constant)),
+    "dapo": (DAPO(), clipped(0.2, 0.28, token_mean)),
+    "ppo-critic": (PPOCritic(), clipped(0.2, 0.2, token_mean)),
+    "gspo": (GSPO(), gspo),
+    "cispo": (CISPO(), cispo),
+    "reinforce": (Reinforce(), reinforce),
+    "dppo binary-tv": (DPPO(), region(binary_tv, 0.15)),
+    "dppo binary-kl": (DPPO(divergence="binary-kl"), region(binary_kl, 0.05)),
+    "dppo topk-tv": (DPPO(divergence="topk-tv"), region(topk_tv, 0.15)),
+    "dppo topk-kl": (DPPO(divergence="topk-kl"), region(topk_kl, 0.05)),
+    "dppo-critic": (DPPOCritic(), region(binary_tv, 0.15)),
+}
+
+
+def drawn(rows: int, tokens: int, device: str, *, lists: bool) -> tuple[Tensor, dict[str, Tensor]]:
+    """A mask of responses of many lengths, and columns for it."""
+    generator = torch.Generator(device=device).manual_seed(3)
+
+    def uniform(*sizes: int) -> Tensor:
+        return torch.rand(sizes, generator=generator, device=device)
+
+    lengths = (uniform(rows) * tokens).long() + 1
+    mask = torch.arange(tokens, device=device) < lengths[:, None]
+    behavior = -2.0 * uniform(rows, tokens)
+    columns = {
+        "behavior_logp": behavior,
+        "logp": (behavior + 0.3 * (uniform(rows, tokens) - 0.5)).clamp(max=-1e-4),
+        "advantage": (uniform(rows) - 0.5)[:, None].expand(rows, tokens).contiguous(),
+    }
+    if lists:
+        for name in ("topk_logp", "behavior_topk_logp"):
+            scores = uniform(rows, tokens, LISTED + 1) * 4
+            columns[name] = scores.log_softmax(-1)[..., :LISTED].contiguous()
+    return mask, columns
+
+
+class WithoutMetrics(TokenBatch):
+    """A batch that reports nothing."""
+
+    def metrics(self, values: Mapping[str, Tensor]) -> dict[str, Metric]:
+        return dict.fromkeys(values, NOTHING)
+
+
+def measure(name: str, rows: int, tokens: int, device: str, *, quick: bool) -> Measured:
+    objective, expression = CONTENDERS[name]
+    lists = "topk_logp" in getattr(objective, "needs", ())
+    mask, columns = drawn(rows, tokens, device, lists=lists)
+    totals = totals_of(mask, response_tokens=tokens)
+    leaf = columns["logp"].clone().requires_grad_()
+    batch = token_batch(mask, {**columns, "logp": leaf}, totals)
+    # The batch's own graph stays out of the measurement: both begin with a leaf.
+    given = {**batch.columns, "logp": leaf}
+    batch = attrs.evolve(batch, columns=given)
+    silent = WithoutMetrics(mask=mask, columns=given, totals=totals)
+
+    def backward(loss: Callable[[], Tensor]) -> Call:
+        def call() -> None:
+            leaf.grad = None
+            loss().backward()
+
+        return call
+
+    ours = backward(lambda: objective(batch).value)
+    theirs = backward(lambda: expression(leaf, given, mask))
+    quiet = backward(lambda: objective(silent).value)
+    gradients = []
+    for call in (ours, theirs, quiet):
+        call()
+        assert leaf.grad is not None
+        gradients.append(leaf.grad.masked_fill(~mask, 0.0))
+    for other in gradients[1:]:
+        torch.testing.assert_close(gradients[0], other, rtol=1e-4, atol=1e-8)
+
+    def checks() -> None:
+        token_batch(mask, {**columns, "logp": leaf}, totals)
+
+    timings = race(
+        {"ours": [ours], "theirs": [theirs], "quiet": [quiet], "checks": [checks]},
+        clock_for(device),
+        measured_ms=5.0 if quick else MEASURED_MS,
+    )
+    times, spread = timings["ours"].ratio(timings["theirs"])
+    return Measured(
+        objective=name,
+        rows=rows,
+        tokens=tokens,
+        expression_ms=timings["theirs"].ms,
+        objective_ms=timings["ours"].ms,
+        times=times,
+        times_spread=spread,
+        times_without_metrics=timings["quiet"].ratio(timings["theirs"])[0],
+        checks_ms=timings["checks"].ms,
+    )
+
+
+def measured(asked: argparse.Namespace) -> Iterator[Measured]:
+    for rows, tokens in TINY if asked.tiny else SIZES:
+        for name in asked.only or CONTENDERS:
+            yield measure(name, rows, tokens, asked.device, quick=asked.tiny)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    made = argparse.ArgumentParser(prog="benchmarks.objectives")
+    made.add_argument("--device", choices=("cuda", "cpu"), default="cpu")
+    made.add_argument("--only", nargs="+", choices=CONTENDERS, metavar="NAME")
+    made.add_argument("--tiny", action="store_true", help="sizes that take no time")
+    made.add_argument("--json", metavar="PATH", help="a file, or -")
+    asked = made.parse_args(argv)
+    torch.set_num_threads(1)
+    found = []
+    for each in measured(asked):
+        found.append(each)
+        if asked.json is None:
+            if len(found) == 1:
+                print(
+                    "objective        rows tokens  expression ms  objective ms  times         ",
+                    end="",
+                )
+                print("  without metrics  checks ms")
+            print(
+                f"{each.objective:15}  {each.rows:4} {each.tokens:6}  {each.expression_ms:13.3f}  "
+                f"{each.objective_ms:12.3f}  {each.times:5.2f} ±{each.times_spread:5.2f}  "
+                f"{each.times_without_metrics:15.2f}  {each.checks_ms:9.3f}",
+                flush=True,
+            )
+    if asked.json is None:
+        return 0
+    text = json.dumps([attrs.asdict(each) for each in found], indent=2) + "\n"
+    if asked.json == "-":
+        print(text, end="")
+    else:
+        Path(asked.json).write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,33 @@
+"""The benchmark of objectives runs, for every policy objective, and tells what it says it tells."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from benchmarks import objectives
+from limite.core.discover import load_registry
+from limite.plugins.objectives.policy import PolicyObjective
+
+
+def test_it_measures_every_policy_objective(capsys: pytest.CaptureFixture[str]) -> None:
+    assert objectives.main(["--tiny", "--json", "-"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [each["objective"] for each in found] == list(objectives.CONTENDERS)
+    for each in found:
+        numbers = ("expression_ms", "objective_ms", "times", "times_without_metrics", "checks_ms")
+        assert min(each[name] for name in numbers) > 0
+    assert objectives.main(["--tiny", "--only", "gspo"]) == 0
+    assert "gspo" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        objectives.main(["--only", "gpso"])
+
+
+def test_no_policy_objective_is_left_out() -> None:
+    policies = {
+        entry.name
+        for entry in load_registry().entries("objective")
+        if issubclass(entry.load(), PolicyObjective)
+    }
+    assert {name.split()[0] for name in objectives.CONTENDERS} == policies
