@@ -14,6 +14,7 @@ import attrs
 
 from limite.core.config_faults import Fault
 from limite.core.errors import LimiteError, Mistake, sentence
+from limite.core.jsonl import DamagedFile
 from limite.core.model.settings import Model
 from limite.core.pretrained.settings import at
 from limite.core.recipe.problem_checks import Texts
@@ -40,6 +41,12 @@ class FileLook:
     wrong: int = 0
     lines: int = 0
 
+    def note(self, mistake: Mistake) -> None:
+        """Counts a mistake, and keeps it if it is one of the first."""
+        self.wrong += 1
+        if len(self.mistakes) < TOLD:
+            self.mistakes.append(mistake)
+
     def told(self, path: str) -> list[Mistake]:
         return first_few(self.mistakes, self.wrong, path)
 
@@ -49,7 +56,15 @@ def look_at(
 ) -> FileLook:
     """Reads all lines of a file and gives the first good ones to ``use``, which may refuse them."""
     look = FileLook(mistakes=[])
-    for number, value in read_records(path, parse):
+    lines = read_records(path, parse)
+    while True:
+        try:
+            number, value = next(lines)
+        except StopIteration:
+            return look
+        except DamagedFile as error:  # what stands before the damage was read, and is told as well
+            look.note(Mistake(str(error)))
+            return look
         mistake = value if isinstance(value, Mistake) else None
         if mistake is None and look.lines < counted:
             try:
@@ -58,11 +73,8 @@ def look_at(
                 mistake = Mistake(sentence(error), file=path, line=number)
         if mistake is None:
             look.lines += 1
-            continue
-        look.wrong += 1
-        if len(look.mistakes) < TOLD:
-            look.mistakes.append(mistake)
-    return look
+        else:
+            look.note(mistake)
 
 
 def end_faults(tokenizer: Tokenizer) -> Iterator[Fault]:

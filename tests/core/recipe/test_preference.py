@@ -229,7 +229,9 @@ def test_a_pair_is_a_right_and_a_wrong_response_that_ended() -> None:
 
 BAD = [
     ("", "the file has no line"),
-    ('{"prompt": "1", "chosen": "2"', "own.jsonl:1: not JSON"),
+    ('{"prompt": "1", "chosen": "2"\n', "own.jsonl:1: not JSON"),
+    ('{}\n{"prompt": "1", "chosen": "2"', "own.jsonl:1: lacks the key 'prompt'"),
+    ('{}\n{"prompt": "1", "chosen": "2"', "own.jsonl: line 2 is unfinished"),
     ("[1]", "own.jsonl:1: expected an object, got a list"),
     ('{"prompt": "1", "choosen": "2", "rejected": "3"}', "lacks the key 'chosen'; did you mean"),
     ('{"prompt": "1", "chosen": "2", "rejected": "2"}', "are the same text"),
