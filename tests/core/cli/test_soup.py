@@ -45,7 +45,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "toy.toml").write_text(RUN.format(seed=1, model=folder / "a"))
     start(folder / "toy.toml", out=folder / "runs", name="toy", echo=lambda _line: None)
     problems = [
-        {"problem": f"{n}+{n}=?", "answer": {"type": "integer", "value": str(2 * n)}, "id": str(n)}
+        {"problem": f"{n}+{n}=?", "answer": {"type": "integer", "value": str(2 * n)}}
         for n in range(5)
     ]
     (folder / "problems.jsonl").write_text("".join(json.dumps(each) + "\n" for each in problems))

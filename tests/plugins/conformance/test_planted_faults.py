@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from hypothesis import Phase, settings
 
 import limite
 from limite.core.discover import load_registry
@@ -73,19 +74,29 @@ def test_there_are_enough_and_no_two_are_the_same() -> None:
     assert {"objective", "advantage", "rollout_schedule", "verifier", "attention"} <= kinds
 
 
+@pytest.fixture(autouse=True)
+def _no_shrinking() -> Iterator[None]:
+    """That a law fails is enough: the smallest values it fails for cost most of the time."""
+    before = settings.get_current_profile_name()
+    settings.register_profile("unshrunk", settings(), phases=(Phase.explicit, Phase.generate))
+    settings.load_profile("unshrunk")
+    yield
+    settings.load_profile(before)
+
+
 @pytest.mark.parametrize("fault", [fault for _, fault in FAULTS], ids=IDS)
 def test_a_law_finds_the_fault(fault: Fault, tmp_path: Path) -> None:
-    path, old, new, (component, settings), law = fault
+    path, old, new, (component, chosen), law = fault
     source = (PLUGINS / path).read_text()
     assert source.count(old) == 1, f"{path} has {old!r} {source.count(old)} times"
     mutant = tmp_path / Path(path).name
     mutant.write_text(source.replace(old, new))
     module, name = _target(component)
     kind = KINDS[f"{module}:{name}"]
-    sound = getattr(importlib.import_module(module), name)(**settings)
+    sound = getattr(importlib.import_module(module), name)(**chosen)
     assert law in laws_for(kind, sound), f"{law} is no law of {kind} {name}"
     with _planted(_module(path), mutant):
-        faulty = getattr(importlib.import_module(module), name)(**settings)
+        faulty = getattr(importlib.import_module(module), name)(**chosen)
         with pytest.raises(
             (AssertionError, ValueError, IndexError, RuntimeError, ZeroDivisionError)
         ):
