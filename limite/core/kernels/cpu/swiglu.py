@@ -26,7 +26,8 @@ def silu(values: Tensor) -> Tensor:
 
     Not so torch's own operator, on a CPU: what remains after the last whole block is computed in
     another way, and a row would depend, in its last bits, on how many rows there are. Here that
-    part is computed once more, as the end of a whole block.
+    part is computed once more, as the end of a whole block. Where there are only a few values, that
+    costs more than the plain formula: 4.4 times for one row of 176, 1.2 times for 16.
     """
     if torch.get_num_threads() > 1:  # each has a part, with remains of its own
         return torch.div(values, values.neg().exp_().add_(1.0))
