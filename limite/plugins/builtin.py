@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from limite.core.hookspecs import Registrar, hookimpl
+from limite.problems.procedural.areas import families
 
 plugins = "limite.plugins"
 problems = "limite.problems"
@@ -40,6 +41,8 @@ def limite_register(registry: Registrar) -> None:
     registry.generator("linear-system", f"{procedural}.linear_system:LinearSystem")
     registry.generator("modular-expression", f"{procedural}.modular_expression:ModularExpression")
     registry.generator("sum-chain", f"{procedural}.sum_chain:SumChain")
+    for name, target in families():
+        registry.generator(name, target)
 
     registry.attention("global", f"{plugins}.attention.everywhere:Global")
     registry.attention("local", f"{plugins}.attention.local:Local")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import random
+import re
 from collections.abc import Callable
 
 import attrs
@@ -11,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limite.core.kinds import Generator, Verifier
-from limite.core.types import Problem
-from limite.problems.verifiers.exact import Exact
+from limite.core.types import Answer, Problem, Verdict
+from limite.plugins.conformance.perturbed import perturbed
+from limite.problems.procedural.base import MARKER
+from limite.problems.verifiers.judge import judge as judge_by_value
 
 # Both ends are drawn often: sizes go wrong there.
 difficulties = st.sampled_from([0.0, 1.0]) | st.floats(0.0, 1.0)
@@ -24,9 +27,10 @@ def generator_laws(
 ) -> dict[str, Callable[[], None]]:
     """A test per law of generators, by name.
 
-    ``verifier`` judges answers and worked solutions; the built-in ``exact`` unless given.
+    ``verifier`` judges worked solutions. Unless it is given, the final answer of a solution, in a
+    box or behind the marker ``#``, is compared by value, as ``limite-gen`` does.
     """
-    judge: Verifier = Exact() if verifier is None else verifier
+    judge: Verifier = by_value if verifier is None else verifier
     return {
         law.__name__: functools.partial(_run, law, component, judge)
         for law in (
@@ -42,6 +46,16 @@ def generator_laws(
 
 
 Law = Callable[[Generator, Verifier, int, float], None]
+
+
+def by_value(answer: Answer, text: str) -> Verdict:
+    """The verdict on a worked solution: its one marked answer, or the last in a box."""
+    _, marker, stated = text.rpartition(MARKER)
+    if not marker or "\\boxed" in text:
+        return judge_by_value(answer, text)
+    if text.count(MARKER) > 1:
+        return Verdict(outcome="unreadable", reason="it marks more than one answer")
+    return judge_by_value(answer, stated, extract=False)
 
 
 def _run(law: Law, component: Generator, judge: Verifier) -> None:
@@ -120,16 +134,32 @@ def the_text_is_finished(
     problem = _sample(component, seed, difficulty)
     for text in (problem.problem, problem.answer.value, *problem.solutions.values()):
         assert text.strip(), "a text is empty"
-        for sign in ("{", "}", "None", "nan", "%d", "%s"):
-            assert sign not in text, f"{text!r} holds {sign!r}: a placeholder left unfilled?"
+        for leftover, what in LEFTOVERS:
+            found = leftover.search(text)
+            assert not found, f"{text!r} holds {found[0]!r}: {what}"
+        assert _balanced(text), f"{text!r}: braces do not match"
+        assert text.count("$") % 2 == 0, f"{text!r}: dollar signs do not match"
     assert problem.problem == problem.problem.strip(), "space stands around the question"
 
 
-def perturbed(problem: Problem) -> list[str]:
-    """Golds that differ from the right one; none for answer types that are not numbers."""
-    value = problem.answer.value
-    if problem.answer.type != "integer":
-        return []
-    number = int(value)
-    others = (number + 1, number - 1, 10 * number, -number, int(f"1{abs(number)}"))
-    return [str(other) for other in others if other != number]
+LEFTOVERS = tuple(
+    (re.compile(pattern), what)
+    for pattern, what in (
+        (r"(?<!\\)\{[a-z_]+[:!}]|<[a-z_]+(:[a-z]+)?>|%[ds]", "a placeholder left unfilled?"),
+        (r"\b(None|nan|inf|Fraction|True|False)\b", "a value of Python, not of mathematics"),
+        (r"[-+] ?[-+] ?[0-9a-z\\]", "two signs in a row"),
+        (r"(?<![0-9.^_{,/])[01][xyz]\b", "a coefficient nobody writes"),
+        (r"\^\{?1\}?(?![0-9/.])", "a power of one"),
+        (r" {2}| [.,;?](?!\.)", "a space too many"),
+    )
+)
+"""What no finished text holds, and what it is a sign of."""
+
+
+def _balanced(text: str) -> bool:
+    depth = 0
+    for sign in re.findall(r"(?<!\\)[{}]", text):
+        depth += 1 if sign == "{" else -1
+        if depth < 0:
+            return False
+    return depth == 0

@@ -1,0 +1,4 @@
+"""Calculus: limits, derivatives, integrals and extrema."""
+
+FAMILIES: dict[str, str] = {}
+"""Name to ``module:Class`` in this package."""
