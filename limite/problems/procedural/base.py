@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from limite.core.errors import LimiteError
 from limite.core.types import Answer, Problem
@@ -58,6 +58,32 @@ def whole(rng: random.Random, low: int, high: float) -> int:
 def whole_near(rng: random.Random, size: float) -> int:
     """``size`` rounded up or down at random, so that its mean is ``size``."""
     return math.floor(size) + (rng.random() < size - math.floor(size))
+
+
+Item = TypeVar("Item")
+
+
+def chosen(rng: random.Random, items: Sequence[Item]) -> Item:
+    """One of ``items``, each as likely as the others."""
+    return items[int(rng.random() * len(items))]
+
+
+def shuffled(rng: random.Random, items: Sequence[Item]) -> list[Item]:
+    """The same items in an order drawn at random."""
+    order = list(items)
+    for last in range(len(order) - 1, 0, -1):
+        other = int(rng.random() * (last + 1))
+        order[last], order[other] = order[other], order[last]
+    return order
+
+
+def distinct(rng: random.Random, count: int, low: int, high: int) -> list[int]:
+    """``count`` different whole numbers from ``low`` to ``high``, in the order they were drawn."""
+    drawn: list[int] = []
+    for last in range(high - count + 1, high + 1):  # as many steps as numbers, however close
+        number = low + int(rng.random() * (last + 1 - low))
+        drawn.append(last if number in drawn else number)
+    return shuffled(rng, drawn)
 
 
 def signed(value: int) -> str:

@@ -34,6 +34,23 @@ def integer(value: int, unit: str | None = None) -> Gold:
     return Gold(Answer(type="integer", value=str(value), params=params), str(value))
 
 
+def in_base(value: int, base: int) -> Gold:
+    """A whole number that must be written in ``base`` (from 2 to 36), as the question says."""
+    digits = digits_in(value, base)
+    return Gold(
+        Answer(type="integer", value=digits, params={"base": base}), f"{digits.upper()}_{{{base}}}"
+    )
+
+
+def digits_in(value: int, base: int) -> str:
+    """The digits of a whole number in ``base``; those above 9 are a, b, c and so on."""
+    digits, rest = "", abs(value)
+    while rest:
+        rest, digit = divmod(rest, base)
+        digits = "0123456789abcdefghijklmnopqrstuvwxyz"[digit] + digits
+    return ("-" if value < 0 else "") + (digits or "0")
+
+
 def rational(value: Number, *, lowest: bool = False) -> Gold:
     """An exact ratio. With ``lowest`` the question must ask for lowest terms."""
     params = {"form": "lowest"} if lowest else {}
