@@ -10,6 +10,7 @@ import attrs
 
 from limite.core.types import Answer
 from limite.problems.answers import canonical
+from limite.problems.procedural import polynomials
 from limite.problems.procedural.wording import matrix_text, ratio_text
 
 Number = Fraction | int
@@ -146,6 +147,15 @@ def expression(text: str, latex: str, variables: Sequence[str] = (), **params: A
     if variables:
         params["variables"] = list(variables)
     return _canonical("expression", text, latex, params)
+
+
+def polynomial(terms: polynomials.Polynomial, letter: str = "x") -> Gold:
+    """A polynomial in one letter."""
+    text = polynomials.plain(terms, letter)  # is canonical
+    return Gold(
+        Answer(type="expression", value=text, params={"variables": [letter]}),
+        polynomials.latex(terms, letter),
+    )
 
 
 def equation(text: str, latex: str, variables: Sequence[str]) -> Gold:

@@ -19,6 +19,8 @@ from typing import Any
 
 import attrs
 
+from limite.problems.procedural import polynomials
+
 Values = Mapping[str, Any]
 
 
@@ -96,6 +98,7 @@ KINDS: Mapping[str, Kind] = {
         r"\\begin\{pmatrix\}[-0-9a-z &{}\\]+?\\end\{pmatrix\}",
         _read_matrix,
     ),
+    "polynomial": Kind(polynomials.latex, polynomials.PATTERN, polynomials.read),
     "word": Kind(str, r"[^\W_]+", str),
     "text": Kind(str, r".+?", str),
 }
