@@ -145,7 +145,10 @@ def the_text_is_finished(
 LEFTOVERS = tuple(
     (re.compile(pattern), what)
     for pattern, what in (
-        (r"(?<![\\A-Za-z^_}])\{[a-z_]+[:!}]|<[a-z_]+(:[a-z]+)?>|%[ds]", "a placeholder left unfilled?"),
+        (
+            r"(?<![\\A-Za-z^_}])\{[a-z_]+[:!}]|<[a-z_]+(:[a-z]+)?>|%[ds]",
+            "a placeholder left unfilled?",
+        ),
         (r"\b(None|nan|inf|Fraction|True|False)\b", "a value of Python, not of mathematics"),
         (r"[-+] ?[-+] ?[0-9a-z\\]", "two signs in a row"),
         (r"(?<![0-9.^_{,/])[01][xyz]\b", "a coefficient nobody writes"),
