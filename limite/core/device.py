@@ -12,6 +12,7 @@ import torch.utils.deterministic
 from limite.core.errors import LimiteError
 
 SMALL_PARAMETERS = 10_000_000
+OMP_NUM_THREADS = "OMP_NUM_THREADS"
 
 
 def choose_device(name: str | None = None) -> torch.device:
@@ -43,13 +44,26 @@ def default_dtype(device: torch.device) -> torch.dtype:
 
 
 def threads_for(parameters: int) -> int:
-    """How many CPU threads a model of that size is worth.
+    """How many CPU threads a model of that size is worth, and ``OMP_NUM_THREADS`` allows.
 
     Below ten million parameters the handing out of work costs more than it saves.
     """
+    allowed = allowed_threads()
     if parameters < SMALL_PARAMETERS:
         return 1
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return min(there or 1, allowed or there or 1)
+
+
+def allowed_threads() -> int | None:
+    """What ``OMP_NUM_THREADS`` says of the outermost level; None where it is not set."""
+    said = os.environ.get(OMP_NUM_THREADS, "").strip()
+    if not said:
+        return None
+    first = said.partition(",")[0].strip()
+    if not (first.isascii() and first.isdigit()) or int(first) < 1:
+        raise LimiteError(f"{OMP_NUM_THREADS}: expected a number of threads, got {said!r}")
+    return int(first)
 
 
 @contextlib.contextmanager

@@ -51,7 +51,8 @@ class Advantage(Protocol):
     ``needs_values`` (a class variable, optional) is True of one that reads the group's ``values``:
     the stage then needs a critic. ``targets(group)`` (optional) gives ``[G, T]`` what those should
     have been; without it the reward of the response, at every token. ``over_batch(groups,
-    credits)`` (optional) gives what replaces the credits of all groups of a rollout batch.
+    credits)`` (optional) gives what replaces the credits of all groups of a rollout batch, where
+    ``learned`` of a group says which of its responses are learned from.
     """
 
     def __call__(self, group: Group, /) -> Tensor: ...

@@ -107,7 +107,9 @@ class Group:
 
     A reward is None when the response could not be scored: it then takes no part in the group's
     statistics and its advantage is exactly 0. ``correct`` is accuracy before any shaping;
-    ``penalties``, where a stage has some, are what shaping has added to each reward.
+    ``penalties``, where a stage has some, are what shaping has added to each reward. ``learned``
+    says which responses are learned from, and is empty where all are: rewards of the others count
+    as ever.
 
     Where a stage has a critic, ``values`` holds for each completion token what it expects of the
     state before it, and ``values_after`` the same of the state after the last one.
@@ -121,6 +123,7 @@ class Group:
     values: Sequence[Sequence[float]] | None = None
     values_after: Sequence[float] | None = None
     penalties: Sequence[float] = ()
+    learned: Sequence[bool] = ()
 
     @property
     def unshaped_rewards(self) -> list[float | None]:

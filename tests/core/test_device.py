@@ -45,9 +45,32 @@ def test_threads_are_at_least_one() -> None:
         raise AssertionError("unreachable")
 
 
-def test_small_models_run_on_one_thread() -> None:
+def test_small_models_run_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     assert threads_for(SMALL_PARAMETERS - 1) == 1
     assert 1 <= threads_for(SMALL_PARAMETERS) <= (os.cpu_count() or 1)
+
+
+@pytest.mark.parametrize(
+    ("said", "threads"), [("1", 1), ("3", 3), (" 2,4 ", 2), ("64", 8), ("", 8), ("  ", 8)]
+)
+def test_the_environment_limits_threads(
+    monkeypatch: pytest.MonkeyPatch, said: str, threads: int
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _process: set(range(8)), raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", said)
+    assert threads_for(SMALL_PARAMETERS) == threads
+    assert threads_for(SMALL_PARAMETERS - 1) == 1
+
+
+@pytest.mark.parametrize("said", ["0", "-1", "two", "1.5", ",2"])
+def test_a_number_of_threads_that_is_none_is_refused(
+    monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", said)
+    for parameters in (1, SMALL_PARAMETERS):
+        with pytest.raises(LimiteError, match="OMP_NUM_THREADS: expected a number of threads"):
+            threads_for(parameters)
 
 
 def test_a_device_is_chosen_or_checked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,6 +40,7 @@ from limite.core.recipe.only import (
 )
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.report import write_report
+from limite.core.recipe.run_plugins import naming_plugins
 from limite.core.recipe.rundir import RECIPE, RunDirectory
 from limite.core.recipe.stages import Mix
 from limite.core.registry import Registry
@@ -91,7 +92,9 @@ def start(
             f"{recipe} is the folder of a run; say which stages to run again with --only, "
             f"or go on with it: limite resume {recipe}"
         )
-    loaded, plan = check_file(recipe if earlier is None else recipe / RECIPE, overrides, registry)
+    with contextlib.nullcontext() if earlier is None else naming_plugins(earlier, registry):
+        source = recipe if earlier is None else recipe / RECIPE
+        loaded, plan = check_file(source, overrides, registry)
     chosen = chosen_stages(loaded.recipe, only)
     if earlier is not None:
         refuse_other_settings(loaded, earlier, chosen)
@@ -121,7 +124,8 @@ def go_on(path: Path, *, echo: Echo = print, live: bool = False) -> RunResult:
     registry = load_registry()
     run = RunDirectory.open(path)
     with run.lock():
-        loaded = load_recipe(run.path / RECIPE, (), registry)
+        with naming_plugins(run, registry):
+            loaded = load_recipe(run.path / RECIPE, (), registry)
         was = run.receipt()
         chosen = [name for name in loaded.recipe.stages if name in was["only"]]
         kernels = kernels_of(loaded.recipe)

@@ -23,6 +23,7 @@ from limite.core.pretrained.tensor_directory import TensorDirectory
 from limite.core.pretrained.tensor_file import TensorFile
 from limite.core.recipe.load import load_recipe
 from limite.core.recipe.recipe import Recipe
+from limite.core.recipe.run_plugins import naming_plugins
 from limite.core.recipe.rundir import CHECKPOINTS, RECIPE, RunDirectory
 
 WEIGHTS = payload_file("model")
@@ -88,7 +89,8 @@ def is_run(path: str | Path) -> bool:
 def trained(path: str | Path, stage: str | None = None) -> Trained:
     """The last weights of a run, or those of a stage, finished or not."""
     run = RunDirectory.open(path)
-    recipe = load_recipe(run.path / RECIPE).recipe
+    with naming_plugins(run):
+        recipe = load_recipe(run.path / RECIPE).recipe
     training = [name for name in recipe.stages if recipe.stages[name].trains]
     if stage is not None:
         return _of_stage(run, recipe, stage, training)

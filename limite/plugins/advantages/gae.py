@@ -80,7 +80,10 @@ class GeneralisedAdvantage:
     )
     whiten: bool = attrs.field(
         default=False,
-        metadata={"help": "to mean 0 and deviation 1 over the tokens of a rollout batch"},
+        metadata={
+            "help": "to mean 0 and deviation 1 over the tokens of a rollout batch that are learned "
+            "from"
+        },
     )
     bootstrap_truncated: bool = attrs.field(
         default=False,
@@ -95,10 +98,13 @@ class GeneralisedAdvantage:
         return self._credit(group).targets
 
     def over_batch(self, groups: Sequence[Group], credits: Sequence[Tensor]) -> Sequence[Tensor]:
-        """The credits of all groups of a rollout batch, whitened together where that is wanted."""
+        """The credits of all groups of a rollout batch, whitened together where that is wanted.
+
+        A response that is not learned from has no part in mean and deviation, and gets 0.
+        """
         if not self.whiten:
             return credits
-        masks = [_scored(group) for group in groups]
+        masks = [_scored(group) & _learned(group) for group in groups]
         flat = [credit[mask] for credit, mask in zip(credits, masks, strict=True)]
         together = torch.cat(flat)[None]  # [1, M]
         scaled = whitened(together, torch.ones_like(together, dtype=torch.bool))[0]
@@ -142,3 +148,8 @@ def _scored(group: Group) -> Tensor:
     )
     longest = max(len(response.completion_ids) for response in group.responses)
     return torch.arange(longest) < lengths[:, None]
+
+
+def _learned(group: Group) -> Tensor:
+    """``[G, 1]`` bool: the responses that are learned from."""
+    return torch.tensor([*group.learned] or [True] * len(group.responses))[:, None]

@@ -13,7 +13,9 @@ import pytest
 from limite.core.pretrained.export import export_model
 from limite.core.recipe.engine import start
 from limite.core.recipe.export import run_source
+from limite.core.recipe.run_plugins import missing_plugins
 from limite.core.recipe.trained import trained
+from limite.core.registry import BrokenPlugin, Registry
 from tests.core.cli.test_export import PARAMETERS, RECIPE
 
 
@@ -155,3 +157,48 @@ def test_help_imports_nothing_heavy():
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ended.stdout.splitlines()[-1] == "[]"
     assert "Show what a model is" in ended.stdout
+
+
+def made_with(run: Path, plugins: dict[str, str]) -> None:
+    """The run, as if its objective had come from a plugin."""
+    receipt = json.loads((run / "receipt.json").read_text())
+    receipt["plugins"] |= plugins
+    (run / "receipt.json").write_text(json.dumps(receipt))
+    recipe = (run / "recipe.toml").read_text()
+    assert recipe.count('type = "sft"') == 2
+    head, _, tail = recipe.rpartition('type = "sft"')
+    (run / "recipe.toml").write_text(f'{head}type = "softclip"{tail}')
+
+
+@pytest.mark.parametrize("command", [["inspect"], ["resume"], ["export", "--to", "out"]])
+def test_a_run_whose_plugin_is_gone_names_it(limite, there, command):
+    made_with(there / "runs" / "toy", {"limite-softclip": "0.3"})
+    ended = limite(command[0], "runs/toy", *command[1:])
+    assert (ended.code, ended.out) == (2, "")
+    said = " ".join(ended.err.split())
+    assert "unknown objective 'softclip'" in said
+    assert (
+        "runs/toy/receipt.json: plugins: the run was made with the plugin limite-softclip 0.3, "
+        "which is not installed: pip install limite-softclip==0.3" in said
+    )
+
+
+def test_a_receipt_that_cannot_be_read_does_not_hide_what_is_wrong(limite, there):
+    made_with(there / "runs" / "toy", {"limite-softclip": "0.3"})
+    (there / "runs" / "toy" / "receipt.json").write_text("[]")
+    ended = limite("inspect", "runs/toy")
+    assert ended.code == 2
+    assert "unknown objective 'softclip'" in ended.err
+
+
+def test_plugins_that_are_not_what_they_were_are_told_apart():
+    registry = Registry()
+    registry.add_broken(
+        BrokenPlugin(plugin="a", distribution="limite-a", version="1", reason="no module")
+    )
+    recorded = {"limite-a": "1", "attrs": "0.1", "limite-gone": "2", "limite": "0"}
+    other, broken, gone = missing_plugins(recorded, registry)
+    assert other.startswith("the plugin attrs 0.1, and ")
+    assert other.endswith(" is installed: pip install attrs==0.1")
+    assert broken == "the plugin limite-a 1, which is broken here: no module"
+    assert gone.startswith("the plugin limite-gone 2, which is not installed")

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from limite.core.errors import LimiteError
+from limite.core.recipe.runners.rl import rows_of
 from limite.core.train.credit import HalfLife, LengthAdaptive, generalised_advantages, whitened
 from limite.core.types import Group
 from limite.plugins.advantages.gae import GeneralisedAdvantage
@@ -103,6 +104,38 @@ def test_a_batch_is_whitened_as_a_whole() -> None:
     torch.testing.assert_close(torch.cat(list(found)), whitened(together, masks))
     assert not torch.cat(list(found))[~masks].any()
     assert GeneralisedAdvantage().over_batch(groups, plain) is plain
+
+
+def test_responses_that_are_not_learned_from_have_no_part_in_whitening() -> None:
+    advantage = GeneralisedAdvantage(whiten=True)
+    groups = [group(1.0, 0.0, None), group(0.0, 1.0, 1.0, 0.0)]
+    groups[1] = attrs.evolve(groups[1], learned=(True, False, True, True))
+    found = advantage.over_batch(groups, [advantage(each) for each in groups])
+    masks = [torch.tensor([[1, 1, 1, 0], [1, 0, 0, 0], [0, 0, 0, 0]]).bool()]
+    masks.append(torch.tensor([[1, 1, 1, 0], [0, 0, 0, 0], [1, 1, 1, 1], [1, 1, 0, 0]]).bool())
+    mask = torch.cat(masks)
+    plain = torch.cat([advantage(each) for each in groups])
+    torch.testing.assert_close(torch.cat(list(found)), whitened(plain, mask), rtol=0, atol=0)
+    assert not torch.cat(list(found))[~mask].any()
+
+
+def test_whitening_knows_what_mask_truncated_leaves_out() -> None:
+    kept, cut = group(1.0, 0.0, 1.0), group(0.0, 1.0, 1.0, 0.0)
+    responses = [
+        attrs.evolve(each, finish_reason="length" if number == 2 else "eos")
+        for number, each in enumerate(cut.responses)
+    ]
+    groups = [kept, attrs.evolve(cut, responses=responses)]
+    advantage = GeneralisedAdvantage(whiten=True)
+    rows = rows_of(groups, advantage, mask_truncated=True)
+    assert [row.counts for row in rows] == [True] * 5 + [False, True]
+    scaled = [each for row in rows if row.counts for each in row.advantage]
+    learned = torch.tensor(scaled, dtype=torch.float64)
+    assert learned.mean().item() == pytest.approx(0.0, abs=1e-12)
+    assert learned.std().item() == pytest.approx(1.0, abs=1e-6)
+    everything = rows_of(groups, advantage)
+    assert [row.counts for row in everything] == [True] * 7
+    assert everything[0].advantage != rows[0].advantage
 
 
 def test_without_values_there_is_no_credit() -> None:

@@ -61,6 +61,12 @@ def refuse_missing_rollouts(context: StageContext, steps: int) -> None:
             ) from error
 
 
+def without_truncated(group: Group) -> Group:
+    """The group, of which responses cut at their budget are not learned from."""
+    learned = tuple(response.finish_reason != "length" for response in group.responses)
+    return attrs.evolve(group, learned=learned)
+
+
 def rows_of(
     groups: Sequence[Group],
     advantage: Advantage,
@@ -69,6 +75,8 @@ def rows_of(
     mask_truncated: bool = False,
 ) -> list[ScoredRow]:
     """What the learner needs of every response, in sampling order."""
+    if mask_truncated:
+        groups = [without_truncated(group) for group in groups]
     credited: Sequence[Tensor] = [advantage(group) for group in groups]  # each [G] or [G, T]
     over_batch = getattr(advantage, "over_batch", None)
     if over_batch is not None:
@@ -99,7 +107,7 @@ def rows_of(
                     advantage=share[:length] if isinstance(share, list) else [share] * length,
                     group=number,
                     taught=next(lessons, None),
-                    counts=not (mask_truncated and response.finish_reason == "length"),
+                    counts=not group.learned or group.learned[index],
                 )
             )
     return rows
