@@ -12,6 +12,7 @@ import attrs
 from limite.core.errors import LimiteError
 from limite.core.kinds import Request, Verifier
 from limite.core.rollout.budget import check_response, completion_budget, is_finished
+from limite.core.rollout.grading import verdicts_on
 from limite.core.types import FINISH_REASONS, Problem, Response, Verdict
 from limite.evaluate import protocol as terms
 from limite.evaluate.compare import SCOPE
@@ -129,10 +130,12 @@ def evaluate(
             f"only {len(answered)} of {len(requests)} responses were sampled; "
             "a score of the ones that finished early would favour short answers"
         )
+    pairs = [(each.problem.answer, answered[place].text) for place, each in enumerate(requests)]
     graded = []
-    for index, request in enumerate(requests):
+    for index, (request, verdict) in enumerate(
+        zip(requests, verdicts_on(verifier, pairs), strict=True)
+    ):
         response = answered[index]
-        verdict = verifier(request.problem.answer, response.text)
         counts = is_finished(response) if protocol.natural_end else True
         graded.append(
             Graded(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import attrs
 from hypothesis import given
@@ -34,6 +35,7 @@ def verifier_laws(component: Verifier) -> dict[str, Callable[[], None]]:
             an_unreadable_gold_pays_nothing,
             the_same_text_gets_the_same_verdict,
             long_texts_get_a_verdict,
+            many_at_once_are_judged_as_one_by_one,
         )
     }
 
@@ -119,6 +121,27 @@ def long_texts_get_a_verdict(component: Verifier) -> None:
         verdict = component(gold, text)
         _is_verdict(verdict)
         assert not verdict.correct, f"{text[:20]!r}... passes for 42"
+
+
+def many_at_once_are_judged_as_one_by_one(component: Verifier) -> None:
+    judge = getattr(component, "judge", None)
+    odd = st.sampled_from(
+        [{}, {}, {"type": "no-such-type"}, {"params": {"given": b"no plain data"}}]
+    )
+
+    @given(drawn=st.lists(st.tuples(golds, odd, st.none() | texts), max_size=6))
+    def check(drawn: list[tuple[Answer, dict[str, Any], str | None]]) -> None:
+        assert judge is not None
+        pairs = [
+            (attrs.evolve(gold, **changes), write(component, gold) if text is None else text)
+            for gold, changes, text in drawn
+        ]
+        together = list(judge(pairs))
+        alone = [component(gold, text) for gold, text in pairs]
+        assert together == alone, f"{pairs!r} is {together!r} at once and {alone!r} one by one"
+
+    if judge is not None:  # a verifier need not offer it
+        check()
 
 
 def _is_verdict(verdict: object) -> None:

@@ -47,4 +47,7 @@ class Mathematics:
         try:
             return judged(pairs, extract=True, fallbacks=self.fallbacks)
         except LimiteError as error:
-            return [Verdict(outcome="unreadable", reason=str(error)) for _ in pairs]
+            if len(pairs) == 1:
+                return [Verdict(outcome="unreadable", reason=str(error))]
+        # One gold answer that cannot be judged says nothing of the others.
+        return [self(answer, text) for answer, text in pairs]

@@ -141,6 +141,24 @@ def forgets(answer, text, seen=[]):  # noqa: B006
     return attrs.evolve(Exact()(answer, text), reason=str(len(seen)))
 
 
+class Batches:
+    """A verifier of batches, from a rule on the verdicts of one by one."""
+
+    def __init__(self, rule):
+        self.rule = rule
+
+    def __call__(self, answer, text):
+        return Exact()(answer, text)
+
+    def judge(self, pairs):
+        return self.rule([self(answer, text) for answer, text in pairs])
+
+
+def gives_up_together(verdicts):
+    unsound = any("no-such-type" in verdict.reason for verdict in verdicts)
+    return [Verdict(outcome="unreadable") for _ in verdicts] if unsound else verdicts
+
+
 @pytest.mark.parametrize(
     ("component", "law"),
     [
@@ -152,6 +170,9 @@ def forgets(answer, text, seen=[]):  # noqa: B006
         (raises, "any_text_gets_a_verdict"),
         (pays_for_a_bad_gold, "an_unreadable_gold_pays_nothing"),
         (forgets, "the_same_text_gets_the_same_verdict"),
+        (Batches(lambda verdicts: verdicts[::-1]), "many_at_once_are_judged_as_one_by_one"),
+        (Batches(lambda verdicts: verdicts[:-1]), "many_at_once_are_judged_as_one_by_one"),
+        (Batches(gives_up_together), "many_at_once_are_judged_as_one_by_one"),
     ],
 )
 def test_a_broken_verifier_is_caught(component, law):
@@ -162,3 +183,4 @@ def test_a_broken_verifier_is_caught(component, law):
 @pytest.mark.parametrize("law", list(verifier_laws(Exact())))
 def test_a_sound_verifier_passes(law):
     verifier_laws(Exact())[law]()
+    verifier_laws(Batches(list))[law]()

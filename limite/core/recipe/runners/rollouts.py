@@ -10,8 +10,9 @@ from limite.core.kinds import Curriculum, Request, Reward, RolloutSchedule, Veri
 from limite.core.recipe.problem_source import ProblemSource
 from limite.core.recipe.stages import RL
 from limite.core.rollout.budget import completion_budget, is_finished
+from limite.core.rollout.grading import verdicts_on
 from limite.core.rollout.sampler import Sampler
-from limite.core.types import Group, Problem, Response
+from limite.core.types import Group, Problem, Response, Verdict
 
 if TYPE_CHECKING:
     from limite.core.model.decoder import Decoder
@@ -63,7 +64,7 @@ class Rollouts:
             self.requests([problem for _, problem in drawn]),
             lambda requests: sampler.generate(requests, policy_version=policy_version),
         )
-        groups = [score(self.stage, problem, responses) for problem, responses in sampled]
+        groups = scored(self.stage, sampled)
         for group in groups:
             self.curriculum.observe(arms[group.problem.id], group.correct)
         return groups
@@ -101,10 +102,24 @@ class Rollouts:
             ]
 
 
-def score(stage: RL, problem: Problem, responses: Sequence[Response]) -> Group:
-    """Verdicts and rewards of one group. Accuracy counts naturally ended responses only."""
-    verifier, reward = cast(Verifier, stage.verifier), cast(Reward, stage.reward)
-    verdicts = [verifier(problem.answer, response.text) for response in responses]
+Sampled = tuple[Problem, Sequence[Response]]
+
+
+def scored(stage: RL, sampled: Sequence[Sampled]) -> list[Group]:
+    """Verdicts and rewards of a batch, all of it judged together."""
+    pairs = [(problem.answer, each.text) for problem, responses in sampled for each in responses]
+    verdicts = iter(verdicts_on(cast(Verifier, stage.verifier), pairs))
+    return [
+        rewarded(stage, problem, responses, [next(verdicts) for _ in responses])
+        for problem, responses in sampled
+    ]
+
+
+def rewarded(
+    stage: RL, problem: Problem, responses: Sequence[Response], verdicts: Sequence[Verdict]
+) -> Group:
+    """The rewards of one group. Accuracy counts naturally ended responses only."""
+    reward = cast(Reward, stage.reward)
     rewards = [
         reward(problem, response, verdict)
         for response, verdict in zip(responses, verdicts, strict=True)
