@@ -73,8 +73,9 @@ class Verifier(Protocol):
 
     ``write(answer)`` (optional) gives a text that states an answer the way the verifier reads it.
     ``judge(pairs)`` (optional) gives the verdicts on many of an answer and a text, in order, the
-    same as one by one. ``last_counts`` (a class variable, optional) is True of one that takes the last of several
-    answers in a text; any other must not call a text right that states more than one.
+    same as one by one. ``last_counts`` (a class variable, optional) is True of one that takes the
+    last of several answers in a text; any other must not call a text right that states more than
+    one.
     """
 
     def __call__(self, answer: Answer, text: str, /) -> Verdict: ...
