@@ -20,10 +20,10 @@ def same(left: Tree, right: Tree, *, names: Collection[str] = (), domain: str = 
     Normal forms come first; then points at which the two certainly differ refute; then sympy
     proves. Agreement at points alone proves nothing and raises Undecided.
     """
-    if left == right:
-        return True
     if left[0] == "num" and right[0] == "num":
         return bool(left[1] == right[1])
+    if left == right:
+        return True
     for name in sorted(names_in(left) | names_in(right)):
         if name not in names:
             raise Unreadable(f"the letter {name!r} was not declared")

@@ -47,6 +47,8 @@ def scalar(text: str, params: Params, notation: Notation = SCALAR) -> Tree:
 
 def expression_of(tree: Tree) -> Tree:
     """The right side of an assignment to one name, or the expression itself."""
+    if tree[0] == "num":
+        return tree
     if tree[0] == "relation":
         parts = tree[1]
         if len(parts) != 3 or parts[1] != "=" or parts[0][0] != "sym":
@@ -63,6 +65,8 @@ def expression_of(tree: Tree) -> Tree:
 
 def constant(tree: Tree) -> Tree:
     """A tree without letters; a plus-minus sign is no number either."""
+    if tree[0] == "num":
+        return tree
     names = t.names_in(tree)
     if names:
         raise Unreadable(f"the letter {min(names)!r} has no value")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, cast
 
 from limite.core.errors import LimiteError, did_you_mean
@@ -35,13 +36,18 @@ LATER = {"python": "checker programs need a sandbox, and there is none yet"}
 """Types that are known but not compared, with the reason."""
 
 
+@cache
+def _module(name: str) -> AnswerType:
+    return cast(AnswerType, importlib.import_module(f"limite.problems.answers.{name}"))
+
+
 def type_of(name: str) -> AnswerType:
     """The module of an answer type; an Unreadable where it is not one that is compared."""
     if name in LATER:
         raise Unreadable(f"answers of type {name!r} are not compared: {LATER[name]}")
     if name not in TYPES:
         raise Unreadable(f"unknown answer type {name!r}{did_you_mean(name, TYPES)}")
-    return cast(AnswerType, importlib.import_module(f"limite.problems.answers.{name}"))
+    return _module(name)
 
 
 def canonical(answer: Answer) -> Answer:

@@ -9,11 +9,10 @@ from limite.problems.answers.kind import Params, constant, equal_constants, scal
 from limite.problems.reading import tree as t
 from limite.problems.reading.faults import Unreadable, WrongForm
 from limite.problems.reading.numbers import ratio_text
+from limite.problems.reading.parser import plain_number
 from limite.problems.reading.tokens import normalised
 from limite.problems.reading.tree import Tree
 
-_PLAIN = re.compile(r"(-?[0-9]{1,600})(?:/([0-9]{1,600}))?")
-_LATEX = re.compile(r"(-?)\\[dt]?frac\{(-?[0-9]{1,600})\}\{([0-9]{1,600})\}")
 _WHOLE = re.compile(r"([-+]?)\s*([0-9]+)")
 _RATIO = re.compile(
     r"([-+]?)\s*(?:\\[dtc]?frac\s*(?:\{\s*(-?)\s*([0-9]+)\s*\}|([0-9]))\s*"
@@ -25,16 +24,9 @@ def read(text: str, params: Params) -> Tree:
     form = params.get("form", "any")
     if form not in ("any", "lowest"):
         raise Unreadable(f"the form of a rational is 'any' or 'lowest', not {form!r}")
-    match = _PLAIN.fullmatch(text)
-    if match is not None and form == "any":
-        below = int(match[2] or "1")
-        if not below:
-            raise Unreadable("a division by zero is no number")
-        return ("num", Fraction(int(match[1]), below))
-    match = _LATEX.fullmatch(text)
-    if match is not None and form == "any" and int(match[3]):
-        value = Fraction(int(match[2]), int(match[3]))
-        return ("num", -value if match[1] else value)
+    number = plain_number(text) if form == "any" else None
+    if number is not None:
+        return ("num", number)
     found = constant(scalar(text, params))
     if form == "lowest" and not _is_lowest(normalised(stated(text, params)), found):
         raise WrongForm("no fraction in lowest terms")

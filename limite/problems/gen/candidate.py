@@ -7,20 +7,21 @@ process makes it, and after whatever others, it is the same.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any, cast
 
 from limite.core.discover import load_registry
-from limite.core.errors import LimiteError, sentence
+from limite.core.errors import sentence
 from limite.core.jsonl import dumps
 from limite.core.kinds import Verifier
 from limite.core.seeds import Seeds
 from limite.core.types import Answer, Problem, Verdict
 from limite.problems import files
-from limite.problems.answers import canonical
 from limite.problems.gen.families import Share, family, version_of
 from limite.problems.procedural.base import MARKER
-from limite.problems.verifiers.judge import judge
+from limite.problems.reading.extract import extract
+from limite.problems.reading.faults import Undecided, Unreadable, WrongForm
+from limite.problems.verifiers.judge import Standard
 from limite.problems.verifiers.mathematics import Mathematics
 
 Made = tuple[str, bytes, str]
@@ -42,30 +43,52 @@ class Maker:
         self.seeds = Seeds(Seeds(seed).integer("problem", share.name, version, params))
 
     def __call__(self, index: int, seen: Container[bytes] = frozenset()) -> Made:
-        """The candidate number ``index``. One that is refused says by what, and why.
+        """The candidate number ``index``. One that is refused says by what, and why."""
+        return self.make(range(index, index + 1), seen)[0]
+
+    def make(self, indexes: Sequence[int], seen: Container[bytes] = frozenset()) -> list[Made]:
+        """The candidates of these numbers, in order.
 
         One whose id is among ``seen`` is a repetition: it is neither solved nor judged again.
+        Each step is done for all before the next: a processor does one thing over and over half
+        again as fast as all things in turn.
         """
-        source = {**self.source, "index": index}
-        try:
-            problem = self.sample(self.seeds.stream(index))
-            name = problem.id
-        except Exception as error:  # a family may be anyone's, and one bad index is not the end
-            return self._refused("", {"source": source}, "error", sentence(error))
-        if bytes.fromhex(name) in seen:
-            return name, b"", ""
-        record = files.record_of(problem, name)
-        record["source"] = source
-        try:
-            solved = self.component.check(problem) is True
-            reason = self.judge.objection(problem) if solved else ""
-        except Exception as error:
-            return self._refused(name, record, "error", sentence(error))
-        if not solved:
-            return self._refused(name, record, "check", "its own check finds another answer")
-        if reason:
-            return self._refused(name, record, "verifier", reason)
-        return name, files.line_of(record), ""
+        found: dict[int, Made] = {}
+        records: dict[int, tuple[Problem, dict[str, Any]]] = {}
+        for index in indexes:
+            source = {**self.source, "index": index}
+            try:
+                problem = self.sample(self.seeds.stream(index))
+                name = problem.id
+            except Exception as error:  # a family may be anyone's, and one bad index is not the end
+                found[index] = self._refused("", {"source": source}, "error", sentence(error))
+                continue
+            if bytes.fromhex(name) in seen:
+                found[index] = name, b"", ""
+                continue
+            record = files.record_of(problem, name)
+            record["source"] = source
+            records[index] = problem, record
+        for step in (self._unsolved, self._unjudged):
+            for index, (problem, record) in list(records.items()):
+                try:
+                    by, reason = step(problem)
+                except Exception as error:
+                    by, reason = "error", sentence(error)
+                if by:
+                    found[index] = self._refused(record["id"], record, by, reason)
+                    del records[index]
+        for index, (_, record) in records.items():
+            found[index] = record["id"], files.line_of(record), ""
+        return [found[index] for index in indexes]
+
+    def _unsolved(self, problem: Problem) -> tuple[str, str]:
+        solved = self.component.check(problem) is True
+        return ("", "") if solved else ("check", "its own check finds another answer")
+
+    def _unjudged(self, problem: Problem) -> tuple[str, str]:
+        reason = self.judge.objection(problem)
+        return ("verifier", reason) if reason else ("", "")
 
     def sample(self, stream: random.Random) -> Problem:
         """A problem somewhere in the share's stretch of difficulty."""
@@ -103,42 +126,50 @@ class Judge:
     def objection(self, problem: Problem, *, solutions: bool = True) -> str:
         """What the verifier does not take for right, or an empty text."""
         answer = problem.answer
+        texts = problem.solutions if solutions else {}
         if self.by_value:
-            wrong, of_solution = self._of_own(answer), self._of_solution
-        else:
-            wrong = "" if self.write is None else self._of_text(answer, self.write(answer))
-            of_solution = self._of_text
+            return _by_value(answer, texts)
+        wrong = "" if self.write is None else self._of_text(answer, self.write(answer))
         if wrong:
             return f"its own answer: {wrong}"
-        for style, text in problem.solutions.items() if solutions else ():
-            wrong = of_solution(answer, text)
+        for style, text in texts.items():
+            wrong = self._of_text(answer, text)
             if wrong:
                 return f"{style}: {wrong}"
         return ""
 
-    def _of_own(self, answer: Answer) -> str:
-        try:
-            found = canonical(answer).value
-        except LimiteError as error:
-            return str(error)
-        if found != answer.value:
-            return f"{answer.value[:80]!r} is not its canonical form, which is {found[:80]!r}"
-        return self._of_value(answer, found)
-
     def _of_text(self, answer: Answer, text: str) -> str:
         return _unless_right(self.verifier(answer, text))
 
-    def _of_value(self, answer: Answer, text: str) -> str:
-        return _unless_right(judge(answer, text, extract=False))
 
-    def _of_solution(self, answer: Answer, text: str) -> str:
-        """A solution ends in its answer, behind the one marker in it, or has it in a box."""
-        _, marker, stated = text.rpartition(MARKER)
-        if not marker:
-            return _unless_right(judge(answer, text))
+def _by_value(answer: Answer, solutions: Mapping[str, str]) -> str:
+    """What is wrong with an answer, or with what its solutions end in: a marked or boxed answer."""
+    standard = Standard(answer)
+    if standard.fault:
+        return (
+            f"its own answer: no answer of type {answer.type!r}: {answer.value[:80]!r}: "
+            f"{standard.fault}"
+        )
+    try:
+        found = standard.kind.show(standard.gold, answer.params)
+    except (Unreadable, WrongForm, Undecided) as error:
+        return f"its own answer: it cannot be written: {error}"
+    if found != answer.value:
+        return (
+            f"its own answer: {answer.value[:80]!r} is not its canonical form, "
+            f"which is {found[:80]!r}"
+        )
+    wrong = _unless_right(standard.judge(answer.value))
+    if wrong:
+        return f"its own answer: {wrong}"
+    for style, text in solutions.items():
+        _, marker, last = text.rpartition(MARKER)
         if text.count(MARKER) > 1:
-            return "it marks more than one answer"
-        return "" if stated == answer.value else self._of_value(answer, stated)
+            return f"{style}: it marks more than one answer"
+        wrong = _unless_right(standard.judge(last if marker else extract(text)))
+        if wrong:
+            return f"{style}: {wrong}"
+    return ""
 
 
 def _unless_right(verdict: Verdict) -> str:

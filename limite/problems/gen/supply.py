@@ -21,7 +21,10 @@ from limite.problems.gen.families import Share
 from limite.problems.gen.request import Request
 
 BATCH = 256
-"""The most candidates that a worker makes at once."""
+"""The most candidates that a worker sends at once."""
+
+STEP = 64
+"""The most candidates that are made together."""
 
 Known = tuple[int, int, Made]
 """The index of a share, of a candidate in it, and the candidate, as an earlier run left it."""
@@ -65,6 +68,7 @@ class Supply:
         self._next = list(start)
         self._known = iter(known)
         self._waiting: list[deque[tuple[int, Made]]] = [deque() for _ in request.shares]
+        self._ahead: list[deque[Made]] = [deque() for _ in request.shares]
         self._over = False
         self._beyond = list(start)  # all known candidates of a share have smaller indexes
         self._end = [first + count for first, count in zip(start, wanted, strict=True)]
@@ -85,13 +89,23 @@ class Supply:
             self._beyond[found[0]] = found[1] + 1
         if waiting and waiting[0][0] == index:
             return waiting.popleft()[1]
-        if waiting or index < self._beyond[share] or self._workers == 1:
+        if waiting or index < self._beyond[share]:
             return self._makers[share](index, seen)
+        if self._workers == 1:
+            return self._made(share, index, seen)
         if self._pool is None:
             starts = [max(pair) for pair in zip(self._next, self._beyond, strict=True)]
             starts[share] = index
             self._pool = _Pool(self._request, self._workers, starts, self._end)
         return self._pool.take(share)
+
+    def _made(self, share: int, index: int, seen: Container[bytes]) -> Made:
+        """A candidate made in this process, with those behind it that have places."""
+        ahead = self._ahead[share]
+        if not ahead:
+            count = max(1, min(STEP, self._end[share] - index))
+            ahead.extend(self._makers[share].make(range(index, index + count), seen))
+        return ahead.popleft()
 
     def close(self) -> None:
         """Ends the workers, whatever they are doing."""
@@ -173,10 +187,10 @@ def _make(share: int, first: int, count: int) -> list[Made]:
     # What this process sent of a share has a smaller index, so it will have been looked at before.
     # Of another share that is not certain.
     maker, sent = _makers[share], _sent[share]
-    batch = []
-    for index in range(first, first + count):
-        made = maker(index, sent)
-        if not made[2]:
-            sent.add(bytes.fromhex(made[0]))
-        batch.append(made)
+    batch: list[Made] = []
+    for start in range(first, first + count, STEP):
+        batch += maker.make(range(start, min(start + STEP, first + count)), sent)
+        sent.update(
+            bytes.fromhex(name) for name, _, refused in batch[start - first :] if not refused
+        )
     return batch

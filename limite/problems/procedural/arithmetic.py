@@ -7,9 +7,13 @@ problem was made.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from fractions import Fraction
 
-Form = dict[str, Fraction]
+Number = Fraction | int
+"""Whole numbers stay whole until something is divided: they are much quicker."""
+
+Form = dict[str, Number]
 """A linear expression: letter to coefficient; the constant stands under the empty string."""
 
 MAX_CHARACTERS = 1000
@@ -21,12 +25,12 @@ class Unreadable(ValueError):
     """The text is not arithmetic of the kind read here."""
 
 
-def value(text: str) -> Fraction:
+def value(text: str) -> Number:
     """The exact value of a text without letters, such as ``(17*5+3) mod 7``."""
     form = linear_form(text)
     if any(letter for letter in form):
         raise Unreadable(f"{text!r} has letters")
-    return form.get("", Fraction(0))
+    return form.get("", 0)
 
 
 def linear_form(text: str) -> Form:
@@ -34,11 +38,9 @@ def linear_form(text: str) -> Form:
     return _Reader(text).whole_text()
 
 
-def substitute(form: Form, values: dict[str, Fraction]) -> Fraction:
+def substitute(form: Form, values: Mapping[str, Number]) -> Number:
     """The value of ``form`` where letters have the given values."""
-    return sum(
-        (size * (values[letter] if letter else 1) for letter, size in form.items()), Fraction(0)
-    )
+    return sum(size * (values[letter] if letter else 1) for letter, size in form.items())
 
 
 class _Reader:
@@ -86,7 +88,7 @@ class _Reader:
             if operator == "*":
                 form = _multiply(form, right)
             elif operator == "/":
-                form = _scale(form, 1 / _nonzero(right))
+                form = _scale(form, Fraction(1) / _nonzero(right))
             else:
                 form = _constant(_number(form) % _nonzero(right))
         return form
@@ -94,7 +96,7 @@ class _Reader:
     def factor(self) -> Form:
         token = self.take()
         if token == "-":
-            return _scale(self.factor(), Fraction(-1))
+            return _scale(self.factor(), -1)
         if token == "(":
             self.depth += 1
             if self.depth > MAX_DEPTH:
@@ -105,27 +107,27 @@ class _Reader:
             self.depth -= 1
             return form
         if token.isdigit():
-            form = _constant(Fraction(int(token)))
+            form = _constant(int(token))
             # Juxtaposition is a product only between a number and what it multiplies.
             if self.peek() == "(" or (self.peek().isalpha() and self.peek() != "mod"):
                 return _multiply(form, self.factor())
             return form
         if token.isalpha() and token != "mod":
-            return {token: Fraction(1)}
+            return {token: 1}
         raise Unreadable(f"{token!r} is not expected here" if token else "the text ends too early")
 
 
-def _constant(size: Fraction) -> Form:
+def _constant(size: Number) -> Form:
     return {"": size} if size else {}
 
 
-def _number(form: Form) -> Fraction:
+def _number(form: Form) -> Number:
     if any(letter for letter in form):
         raise Unreadable("a letter stands where a number must")
-    return form.get("", Fraction(0))
+    return form.get("", 0)
 
 
-def _nonzero(form: Form) -> Fraction:
+def _nonzero(form: Form) -> Number:
     size = _number(form)
     if not size:
         raise Unreadable("division by zero")
@@ -143,7 +145,7 @@ def _add(left: Form, right: Form, sign: int) -> Form:
     return total
 
 
-def _scale(form: Form, factor: Fraction) -> Form:
+def _scale(form: Form, factor: Number) -> Form:
     return {letter: factor * size for letter, size in form.items() if factor}
 
 

@@ -78,5 +78,5 @@ class LinearEquation:
             return False
         if not set(left) | set(right) <= {"", "x"} or left.get("x", 0) == right.get("x", 0):
             return False
-        found = (right.get("", 0) - left.get("", 0)) / (left.get("x", 0) - right.get("x", 0))
-        return found == answer
+        difference = left.get("x", 0) - right.get("x", 0)
+        return difference * answer == right.get("", 0) - left.get("", 0)

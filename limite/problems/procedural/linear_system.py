@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from fractions import Fraction
 
 import attrs
 
@@ -71,16 +70,17 @@ class LinearSystem:
             return False
         if any(len(pair) != 2 or set(pair[1]) - {""} for pair in sides):
             return False
-        zero = Fraction(0)
         (a, b, e), (c, d, f) = (
-            (left.get("x", zero), left.get("y", zero), right.get("", zero) - left.get("", zero))
+            (left.get("x", 0), left.get("y", 0), right.get("", 0) - left.get("", 0))
             for left, right in sides
         )
         determinant = a * d - b * c
         if not determinant or not {*sides[0][0], *sides[1][0], *asked} <= {"", "x", "y"}:
             return False
-        values = {"x": (e * d - b * f) / determinant, "y": (a * f - e * c) / determinant}
-        return arithmetic.substitute(asked, values) == answer
+        # Cramer's rule, with the determinant kept as a factor.
+        values = {"x": e * d - b * f, "y": a * f - e * c}
+        constant = asked.pop("", 0) * determinant
+        return arithmetic.substitute(asked, values) + constant == answer * determinant
 
 
 Pair = tuple[int, int]

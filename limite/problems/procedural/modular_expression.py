@@ -82,7 +82,7 @@ class ModularExpression:
         except arithmetic.Unreadable:
             return False
         # The one number of the right range whose distance from the whole value is a multiple.
-        return size > 1 and 0 <= answer < size and ((whole - answer) / size).denominator == 1
+        return size > 1 and 0 <= answer < size and (whole - answer) % size == 0
 
 
 def _reduce(number: int, modulus: int) -> list[str]:

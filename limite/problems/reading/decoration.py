@@ -13,6 +13,9 @@ _WRAPPER = re.compile(
 )
 _LEADING = re.compile(r"\\(?:displaystyle|,|;|!|:| |quad)\s*")
 _TRAILING = re.compile(r"(?:\\[,;:! ]|\\quad|\\\\)$")
+_OPENS = ("", "\\", "$", "*")
+_ENDS = (*",;:!. \\", "d")  # the last of \\quad
+"""What decoration begins with, and, where it stands behind an answer alone, what it ends with."""
 
 _UNITS = {
     "degree": ("°", "^\\circ", "^{\\circ}", "\\circ", "\\degree", "degrees", "degree", "deg"),
@@ -27,6 +30,8 @@ def bare(text: str, *, currency: bool = False) -> str:
     if len(text) > 4 * CHARACTERS:
         raise TooLarge(f"an answer of more than {CHARACTERS} characters")
     text = text.strip()
+    if text[:1] not in _OPENS and text[-1:] not in _ENDS:
+        return text
     for _ in range(12):
         before = text
         text = _LEADING.sub("", text, count=1) if _LEADING.match(text) else text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from typing import Any
 
@@ -15,9 +16,30 @@ TOKENS = 6_000
 RELATIONS = {"=": "=", "<": "<", ">": ">", "le": "<=", "ge": ">=", "ne": "!="}
 _RELATION_COMMANDS = {"in": "in", "equiv": "=", "approx": "="}
 
+_NUMBER = re.compile(r"(-?[0-9]{1,600})(?:/([0-9]{1,600}))?")
+_FRACTION = re.compile(r"(-?)\\[dt]?frac\{([0-9]{1,600})\}\{([0-9]{1,600})\}")
+
+
+def plain_number(text: str) -> Fraction | None:
+    """A number in the plainest digits, or a fraction of two; None where it takes a parser."""
+    match = _NUMBER.fullmatch(text)
+    if match is not None:
+        if match[2] is None:
+            return Fraction(int(match[1]))
+        below = int(match[2])
+        return Fraction(int(match[1]), below) if below else None
+    match = _FRACTION.fullmatch(text)
+    if match is None:
+        return None
+    below = int(match[3])
+    return Fraction(int(match[1] + match[2]), below) if below else None
+
 
 def parse(text: str, notation: Notation) -> Tree:
     """The tree of a text; raises Unreadable where any of it is not understood."""
+    number = plain_number(text)
+    if number is not None:
+        return ("num", number)
     tokens = tokens_of(normalised(text), notation)
     if not tokens:
         raise Unreadable("nothing is stated")
@@ -106,6 +128,9 @@ class Parser(Atoms):
                 return found
 
     def sum(self) -> Tree:
+        number = self.lone_number()
+        if number is not None:
+            return number
         terms = [self.term(first=True)]
         while True:
             if self.at("op", "+"):

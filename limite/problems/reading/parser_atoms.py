@@ -21,14 +21,18 @@ _ENDS = (")", "]", "[")
 _ATOMS = FUNCTIONS | {"frac", "binom", "pi", "infty", "langle", "begin", "cbrt", "e"}
 _DEGREE = t.mul([t.number(1), t.power(t.number(180), t.MINUS_ONE), ("const", "pi")])
 _MATRICES = frozenset(["matrix", "pmatrix", "bmatrix", "Bmatrix", "smallmatrix", "array"])
-END: tuple[str, Any] = ("end", None)
+_END: Token = ("end", None, False, "")
+_LOOKED_AHEAD = 4
+_STOPS = frozenset((None, ",", ";", ")", "]", "}", "\\}", "&", "\\\\"))
+"""What no arithmetic goes on with: the end of all tokens is None."""
 
 
 class Atoms:
     """What the tokens say, from ``place`` on."""
 
     def __init__(self, tokens: list[Token], notation: Notation) -> None:
-        self.tokens = tokens
+        # Looking ahead needs no question whether there is anything left.
+        self.tokens = tokens + [_END] * _LOOKED_AHEAD
         self.notation = notation
         self.place = 0
         self.depth = 0
@@ -48,11 +52,23 @@ class Atoms:
         raise NotImplementedError
 
     def peek(self, ahead: int = 0) -> tuple[str, Any]:
-        place = self.place + ahead
-        return self.tokens[place][:2] if place < len(self.tokens) else END
+        kind, value, _, _ = self.tokens[self.place + ahead]
+        return kind, value
 
     def at(self, kind: str, value: str) -> bool:
-        return self.peek() == (kind, value)
+        token = self.tokens[self.place]
+        return token[0] == kind and token[1] == value
+
+    def lone_number(self) -> Tree | None:
+        """A whole or decimal number that nothing but a sign belongs to, as most numbers are."""
+        token, after = self.tokens[self.place], self.tokens[self.place + 1]
+        negative = token[0] == "op" and token[1] == "-"
+        if negative:
+            token, after = after, self.tokens[self.place + 2]
+        if token[0] != "num" or after[0] not in ("op", "end") or after[1] not in _STOPS:
+            return None
+        self.place += 2 if negative else 1
+        return t.number(-token[1] if negative else token[1])
 
     def here(self) -> str:
         kind, value = self.peek()

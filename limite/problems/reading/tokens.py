@@ -213,7 +213,10 @@ def tokens_of(text: str, notation: Notation) -> list[Token]:
             place, spaced = space.end(), True
             continue
         if match is not None:
-            found.append(("num", _value(match), spaced, match[0]))
+            digits = match[0]
+            plain = len(digits) <= 4_000 and digits.isdigit()
+            value = Fraction(int(digits)) if plain else _value(match)
+            found.append(("num", value, spaced, digits))
             place = match.end()
         elif here == "\\":
             place = _command(text, place, spaced, found, notation)

@@ -29,7 +29,7 @@ ARITHMETIC = frozenset(("num", "sym", "const", "add", "mul", "pow", "call"))
 
 
 def number(value: Fraction | int) -> Tree:
-    return ("num", _sized(Fraction(value)))
+    return ("num", _sized(value if type(value) is Fraction else Fraction(value)))
 
 
 def _sized(value: Fraction) -> Fraction:
