@@ -1,4 +1,14 @@
 """Combinatorics: counting arrangements, selections, paths and colourings."""
 
-FAMILIES: dict[str, str] = {}
+FAMILIES: dict[str, str] = {
+    "letter-arrangements": "letter_arrangements:LetterArrangements",
+    "strings-avoiding": "strings_avoiding:StringsAvoiding",
+    "committees": "committees:Committees",
+    "seatings": "seatings:Seatings",
+    "stars-and-bars": "stars_and_bars:StarsAndBars",
+    "lattice-paths": "lattice_paths:LatticePaths",
+    "ballots": "ballots:Ballots",
+    "fixed-points": "fixed_points:FixedPoints",
+    "rook-placements": "rook_placements:RookPlacements",
+}
 """Name to ``module:Class`` in this package."""
