@@ -6,12 +6,8 @@ them depends on nothing else.
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
 from collections import deque
 from collections.abc import Container, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 from limite.core.errors import LimiteError, RunFailed
@@ -19,6 +15,7 @@ from limite.core.jsonl import loads
 from limite.problems.gen.candidate import Made, Maker, source_of
 from limite.problems.gen.families import Share
 from limite.problems.gen.request import Request
+from limite.problems.gen.workers import Ticket, WorkerLost, Workers
 
 BATCH = 256
 """The most candidates that a worker sends at once."""
@@ -119,42 +116,43 @@ class _Pool:
     def __init__(
         self, request: Request, workers: int, start: Sequence[int], end: Sequence[int]
     ) -> None:
-        self._executor = ProcessPoolExecutor(
-            workers,
-            mp_context=multiprocessing.get_context("spawn"),
-            initializer=_begin,
-            initargs=([*request.shares], request.seed, request.verifier),
+        self._workers = Workers(
+            workers, _make, _begin, ([*request.shares], request.seed, request.verifier)
         )
         self._start = list(start)
         self._end = end
         left = sum(max(0, last - first) for first, last in zip(start, end, strict=True))
         self._batch = max(1, min(BATCH, left // (2 * workers)))
         self._ahead = 2 * workers
-        self._pending: list[deque[Future[list[Made]]]] = [deque() for _ in start]
+        self._pending: list[deque[Ticket]] = [deque() for _ in start]
         self._ready: list[deque[Made]] = [deque() for _ in start]
 
     def take(self, share: int) -> Made:
         ready = self._ready[share]
         if not ready:
-            if not self._pending[share]:
-                self._submit(share)
-            self._fill()
             try:
-                ready.extend(self._pending[share].popleft().result())
-            except BrokenProcessPool:
+                ready.extend(self._batch_of(share))
+            except WorkerLost:
                 raise RunFailed(
                     "a worker process was killed, perhaps for want of memory; "
                     "the same command goes on from what is there"
                 ) from None
-            self._fill()
         return ready.popleft()
+
+    def _batch_of(self, share: int) -> list[Made]:
+        if not self._pending[share]:
+            self._submit(share)
+        self._fill()
+        batch: list[Made] = self._workers.result(self._pending[share].popleft())
+        self._fill()
+        return batch
 
     def _submit(self, share: int) -> None:
         # Past the places that were planned for, only what replaces repetitions is wanted.
         first = self._start[share]
         batch = max(1, min(self._batch, max(self._end[share] - first, 32)))
         self._start[share] += batch
-        self._pending[share].append(self._executor.submit(_make, share, first, batch))
+        self._pending[share].append(self._workers.send(share, first, batch))
 
     def _fill(self) -> None:
         """Keeps the workers busy with the shares that have the largest part left to make."""
@@ -169,7 +167,7 @@ class _Pool:
             self._submit(share)
 
     def close(self) -> None:
-        self._executor.shutdown(wait=True, cancel_futures=True)
+        self._workers.close()
 
 
 _makers: list[Maker] = []
@@ -177,8 +175,6 @@ _sent: list[set[bytes]] = []
 
 
 def _begin(shares: list[Share], seed: int, verifier: str) -> None:
-    # Ctrl-C reaches the whole group of processes; the one that writes decides what it means.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     _makers[:] = [Maker(share, seed, verifier) for share in shares]
     _sent[:] = [set() for _ in shares]
 
