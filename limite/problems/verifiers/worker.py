@@ -23,6 +23,7 @@ DEADLINE_S = 5.0
 """What one answer may take, from when the worker begins with it."""
 
 MEMORY_BYTES = 2 * 1024**3
+_ENCODER = json.JSONEncoder()
 _AHEAD = 64  # requests under way before their verdicts are read
 _BUFFERED = 1_000_000  # bytes on their way, beyond which no further request is written out
 
@@ -96,13 +97,18 @@ class Worker:
             self._start()
         sent = len(verdicts)
         while len(verdicts) < len(requests):
-            while sent < len(requests) and sent - len(verdicts) < _AHEAD:
-                if len(self._to_send) > _BUFFERED:
-                    break
-                data = json.dumps(requests[sent]).encode()
-                self._to_send += HEADER.pack(len(data)) + data
-                sent += 1
+            if sent - len(verdicts) <= _AHEAD // 2:  # many go out at once: each write costs
+                sent = self._hand_out(requests, sent, len(verdicts) + _AHEAD)
             verdicts.append(Verdict(**self._verdict()))
+
+    def _hand_out(self, requests: Sequence[Request], sent: int, until: int) -> int:
+        """Puts requests on their way, as far as there is room; the number of the next one."""
+        until = min(until, len(requests))
+        while sent < until and len(self._to_send) <= _BUFFERED:
+            data = _ENCODER.encode(requests[sent]).encode()
+            self._to_send += HEADER.pack(len(data)) + data
+            sent += 1
+        return sent
 
     def _verdict(self) -> dict[str, Any]:
         """The next verdict. Loading computer algebra on the way has a deadline of its own."""
@@ -139,15 +145,17 @@ class Worker:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         source, sink = self._process.stdout.fileno(), self._process.stdin.fileno()
+        if self._to_send:
+            self._send(sink)
+        message = self._complete()
+        if message is not None:
+            return message
         until = time.monotonic() + seconds
         with selectors.DefaultSelector() as ready:
             ready.register(source, selectors.EVENT_READ)
             if self._to_send:
                 ready.register(sink, selectors.EVENT_WRITE)
-            while True:
-                message = self._complete()
-                if message is not None:
-                    return message
+            while message is None:
                 left = until - time.monotonic()
                 if left <= 0:
                     raise Ended("deadline")
@@ -161,6 +169,8 @@ class Worker:
                         self._send(sink)
                         if not self._to_send:
                             ready.unregister(sink)
+                message = self._complete()
+        return message
 
     def _send(self, sink: int) -> None:
         try:
