@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import attrs
 
 from limite.core.discover import load_registry
-from limite.core.errors import LimiteError, SettingsError, sentence
+from limite.core.errors import LimiteError, SettingsError, did_you_mean, sentence
 from limite.core.kinds import Generator
+from limite.core.seeds import Seeds
+from limite.core.types import Problem
+
+LOOKS = (0.0, 0.5, 1.0)
+"""The difficulties at which a family is looked at: easy, middling, hard."""
 
 
 @attrs.frozen(kw_only=True)
@@ -39,6 +44,51 @@ def family(name: str, settings: Mapping[str, Any] | None = None) -> Generator:
         return cast(Generator, cls())
     except Exception as error:  # a family may be anyone's
         raise LimiteError(f"the family {name!r} cannot be made: {sentence(error)}") from error
+
+
+def names_by_area() -> dict[str, list[str]]:
+    """The names of all families that can be used, by the area of mathematics they belong to."""
+    registry = load_registry()
+    areas: dict[str, list[str]] = {}
+    for entry in registry.entries("generator"):
+        if registry.status(entry) != "broken":
+            name = registry.usable_name(entry)
+            areas.setdefault(area_of(tags_of(name, entry.load())), []).append(name)
+    return areas
+
+
+def families_in(areas: Sequence[str]) -> list[str]:
+    """The names of the families of these areas; an area that does not exist is told."""
+    there = names_by_area()
+    for area in areas:
+        if area not in there:
+            near = did_you_mean(area, there) or f"; there are {', '.join(sorted(there))}"
+            raise LimiteError(f"no area {area!r}{near}")
+    return [name for area in dict.fromkeys(areas) for name in there[area]]
+
+
+def tags_of(name: str, cls: type[Any]) -> list[str]:
+    """What a family says its problems are about; where its class does not say, they are asked."""
+    tag = getattr(cls, "tag", None)
+    if isinstance(tag, str):
+        return [tag]
+    problems = samples(name, family(name), 1)
+    return sorted({tag for problem in problems for tag in problem.tags})
+
+
+def area_of(tags: Sequence[str]) -> str:
+    """The area of mathematics that the first of some tags names."""
+    return tags[0].partition("/")[0] if tags else "other"
+
+
+def samples(name: str, component: Generator, count: int) -> list[Problem]:
+    """A few problems of a family, easy ones first; always the same ones."""
+    seeds = Seeds(0, ("look", name))
+    return [
+        component.sample(seeds.stream(str(difficulty), number), difficulty)
+        for difficulty in LOOKS
+        for number in range(count)
+    ]
 
 
 def version_of(component: Generator) -> int:

@@ -61,7 +61,8 @@ def fill(request: Request, plan: Plan, supply: Supply, tallies: Sequence[Tally])
 
     A family that gives nothing new in ``PATIENCE`` candidates and three times as many as it has
     given so far is exhausted: its remaining places stay empty. A shard looks at one candidate for
-    each of its places, and no more: what repeats others is found when shards are merged.
+    each of its places, and no more: what repeats others is found when shards are merged. Where
+    repeats are allowed no family is exhausted, unless all it gives is refused.
     """
     seen: set[bytes] = set()
     for tally, places in zip(tallies, plan.places, strict=True):
@@ -72,9 +73,9 @@ def fill(request: Request, plan: Plan, supply: Supply, tallies: Sequence[Tally])
             continue
         tally = tallies[share]
         while not tally.exhausted:
-            made = supply.take(share, seen)
+            made = supply.take(share, frozenset() if request.repeats else seen)
             key = bytes.fromhex(made[0])
-            if key in seen:
+            if key in seen and not request.repeats:
                 tally.duplicates += 1
                 tally.idle += 1
             elif made[2]:

@@ -13,6 +13,7 @@ from limite.core.cli.table import show_json, show_table
 from limite.core.errors import LimiteError
 from limite.core.separation import text_hash
 from limite.problems import files
+from limite.problems.gen.families import area_of
 from limite.problems.gen.say import new_file
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 BINS = 10
 COMMON = 5
 BAR = 40
+DRAWN = 20
 
 
 @click.command()
@@ -60,6 +62,16 @@ def inspect(file: Path, samples: int, plot: Path | None, force: bool, as_json: b
     for name in ("difficulty", "answer_characters"):
         show_table((name.replace("_", " ").upper(), "PROBLEMS", ""), _bars(page[name]), cut=False)
         click.echo("")
+    bins = list(page["difficulty"])
+    show_table(
+        ("DIFFICULTY BY AREA", *bins),
+        [
+            (area, *(f"{counts.get(each, 0):,}" for each in bins))
+            for area, counts in page["difficulty_by_area"].items()
+        ],
+        cut=False,
+    )
+    click.echo("")
     for sample in page["samples"]:
         click.echo(f"line {sample['line']:,}: {sample['problem']}")
         click.echo(f"  answer: {sample['answer']['value']}")
@@ -73,6 +85,7 @@ def look(file: Path, samples: int) -> dict[str, Any]:
         name: Counter()
         for name in ("families", "tags", "answer_types", "answers", "difficulty", "characters")
     }
+    areas: dict[str, Counter[str]] = {}
     repeated = alike = total = 0
     for problem in files.iterate(file):
         total += 1
@@ -82,6 +95,8 @@ def look(file: Path, samples: int) -> dict[str, Any]:
         ids.add(key)
         texts.add(text)
         _count(problem, counts)
+        area = areas.setdefault(area_of(problem.tags), Counter())
+        area[_level(problem)] += 1
     step = max(1, total // samples) if samples else 1
     shown = [
         {"line": number, **files.record_of(problem)}
@@ -99,6 +114,10 @@ def look(file: Path, samples: int) -> dict[str, Any]:
         "common_answers": dict(counts["answers"].most_common(COMMON)),
         "difficulty": _ordered(counts["difficulty"]),
         "answer_characters": _ordered(counts["characters"]),
+        "difficulty_by_area": {
+            area: _ordered(areas[area])
+            for area in sorted(areas, key=lambda each: -areas[each].total())
+        },
         "samples": shown,
     }
 
@@ -109,14 +128,16 @@ def _count(problem: Problem, counts: Mapping[str, Counter[str]]) -> None:
     counts["tags"].update(problem.tags)
     counts["answer_types"][problem.answer.type] += 1
     counts["answers"][problem.answer.value[:60]] += 1
-    level = problem.difficulty.get("level")
-    counts["difficulty"][_level(level) if isinstance(level, int) else "unknown"] += 1
+    counts["difficulty"][_level(problem)] += 1
     length = len(problem.answer.value)
     counts["characters"][str(length) if length < BINS else _bin(length, BINS)] += 1
 
 
-def _level(level: int) -> str:
+def _level(problem: Problem) -> str:
     """Tenths of the dial; its upper end, 100, belongs to the last."""
+    level = problem.difficulty.get("level")
+    if not isinstance(level, int):
+        return "unknown"
     return "90-100" if 90 <= level <= 100 else _bin(level, 100 // BINS)
 
 
@@ -148,17 +169,24 @@ def _bars(counts: Mapping[str, int]) -> list[tuple[str, str, str]]:
 
 
 def draw(page: Mapping[str, Any], place: Path) -> None:
-    """Draws the families, and the histograms of difficulty and of the length of answers."""
+    """Draws the families, and the histograms of difficulty and of the length of answers.
+
+    Where the families are too many to be told apart, their areas are drawn.
+    """
     from matplotlib.figure import Figure  # late: it takes a second
+
+    many = len(page["families"]) > DRAWN
+    areas = {area: sum(counts.values()) for area, counts in page["difficulty_by_area"].items()}
 
     figure = Figure(figsize=(11, 4), layout="constrained")
     titles = {
-        "families": "problems by family",
+        "families": "problems by area" if many else "problems by family",
         "difficulty": "problems by difficulty",
         "answer_characters": "problems by characters of the answer",
     }
     for axes, (name, title) in zip(figure.subplots(1, 3), titles.items(), strict=True):
-        names, counts = list(page[name]), list(page[name].values())
+        bars = areas if many and name == "families" else page[name]
+        names, counts = list(bars), list(bars.values())
         axes.bar(range(len(names)), counts, color="#4878a8")
         axes.set_xticks(range(len(names)), names, rotation=45, ha="right", fontsize=8)
         axes.set_title(title, fontsize=10)

@@ -9,13 +9,10 @@ import click
 
 from limite.core.cli.table import show_json, show_table
 from limite.core.discover import load_registry
-from limite.core.errors import LimiteError
 from limite.core.kinds import Generator
-from limite.core.seeds import Seeds
-from limite.core.types import Problem
+from limite.problems.gen.families import area_of, families_in, samples, tags_of
 
 SAMPLES = 5
-LOOKS = (0.0, 0.5, 1.0)
 
 
 @click.command("list")
@@ -28,18 +25,14 @@ def list_(area: str | None, as_json: bool) -> None:
     difficulty changes, from its value at 0 to that at 1.
     """
     registry = load_registry()
+    wanted = None if area is None else set(families_in([area]))
     rows = []
     for entry in registry.entries("generator"):
         name = registry.usable_name(entry)
         if registry.status(entry) == "broken":
             click.echo(f"warning: {name} is broken: {entry.problem}", err=True)
-            continue
-        rows.append(look(name, entry.load(), entry.summary))
-    areas = sorted({row["area"] for row in rows})
-    if area is not None:
-        if area not in areas:
-            raise LimiteError(f"no area {area!r}; there are {', '.join(areas)}")
-        rows = [row for row in rows if row["area"] == area]
+        elif wanted is None or name in wanted:
+            rows.append(look(name, entry.load(), entry.summary))
     if as_json:
         show_json(rows)
         return
@@ -61,27 +54,17 @@ def list_(area: str | None, as_json: bool) -> None:
 def look(name: str, cls: type[Any], summary: str) -> dict[str, Any]:
     """What is known of a family: told by its fields, and seen in a few problems of it."""
     component = cast(Generator, cls())
-    problems = samples(name, component)
-    tags = sorted({tag for problem in problems for tag in problem.tags})
+    problems = samples(name, component, SAMPLES)
+    tags = tags_of(name, cls)
     return {
         "name": name,
-        "area": tags[0].partition("/")[0] if tags else "other",
+        "area": area_of(tags),
         "tags": tags,
         "answer_types": sorted({problem.answer.type for problem in problems}),
         "dial": dial(cls, component),
         "solutions": sorted({style for problem in problems for style in problem.solutions}),
         "summary": summary,
     }
-
-
-def samples(name: str, component: Generator, count: int = SAMPLES) -> list[Problem]:
-    """A few problems of a family, easy ones first; always the same ones."""
-    seeds = Seeds(0, ("look", name))
-    return [
-        component.sample(seeds.stream(str(difficulty), number), difficulty)
-        for difficulty in LOOKS
-        for number in range(count)
-    ]
 
 
 def dial(cls: type[Any], component: Generator) -> dict[str, tuple[float, float]]:

@@ -9,9 +9,12 @@ from typing import Any
 
 import click
 
+from limite.core.cli.table import show_table
 from limite.core.errors import LimiteError, RunFailed
-from limite.core.jsonl import dumps
-from limite.problems.gen.families import Share
+from limite.core.jsonl import dumps, loads
+from limite.problems.files import suffixed
+from limite.problems.gen.candidate import Maker
+from limite.problems.gen.families import Share, families_in
 from limite.problems.gen.fill import Plan, Tally, fill
 from limite.problems.gen.output import Output
 from limite.problems.gen.progress import progress
@@ -34,6 +37,7 @@ from limite.problems.gen.supply import Known, Supply, known_lines
     type=click.Path(path_type=Path),
     help="Families, weights and settings from a TOML file instead.",
 )
+@click.option("--area", metavar="A[,B]", help="All families of these areas, with equal weights.")
 @click.option(
     "--count", metavar="N", type=click.IntRange(1, MOST), required=True, help="How many problems."
 )
@@ -48,17 +52,22 @@ from limite.problems.gen.supply import Known, Supply, known_lines
     help="Processes. They change how long it takes and nothing else.",
 )  # fmt: skip
 @click.option("--shard", metavar="I/N", help="The I-th of N parts, from 1; see limite-gen merge.")
+@click.option("--allow-repeats", is_flag=True, help="Write a problem as often as it is drawn.")
+@click.option("--dry-run", is_flag=True, help="Tell what would be made, and make nothing.")
 @click.option("--force", is_flag=True, help="Replace a file that was made otherwise.")
 @click.option("--json", "as_json", is_flag=True, help="Print progress and result as JSON lines.")
 def make(
     families: str | None,
     mix: Path | None,
+    area: str | None,
     count: int,
     difficulty: str | None,
     seed: int,
     out: Path,
     workers: int,
     shard: str | None,
+    allow_repeats: bool,
+    dry_run: bool,
     force: bool,
     as_json: bool,
 ) -> None:
@@ -70,22 +79,56 @@ def make(
     it was stopped, and ends with the same bytes.
     """
     request = Request(
-        shares=_shares(families, mix, difficulty),
+        shares=_shares(families, mix, area, difficulty),
         count=count,
         seed=seed,
         shard=None if shard is None else read_shard(shard),
+        repeats=allow_repeats,
     )
+    if dry_run:
+        rehearse(request, out, as_json=as_json)
+        return
     write(request, out, workers=workers, force=force, as_json=as_json)
 
 
-def _shares(families: str | None, mix: Path | None, difficulty: str | None) -> list[Share]:
-    if (families is None) == (mix is None):
-        raise LimiteError("say what to make: families (limite-gen list shows them), or --mix FILE")
+def _shares(
+    families: str | None, mix: Path | None, area: str | None, difficulty: str | None
+) -> list[Share]:
+    if sum(each is not None for each in (families, mix, area)) != 1:
+        raise LimiteError(
+            "say what to make: families (limite-gen list shows them), --area, or --mix FILE"
+        )
     ends = None if difficulty is None else read_difficulty(difficulty)
+    if area is not None:
+        families = ",".join(families_in([word.strip() for word in area.split(",")]))
     if mix is not None:
         return read_mix(mix, ends)
     assert families is not None
     return read_families(families, ends or (0.0, 1.0))
+
+
+def rehearse(request: Request, out: Path, *, as_json: bool) -> None:
+    """Tells what a request would make, with a problem of its first family."""
+    suffixed(out)
+    plan = Plan.of(request)
+    rows = [
+        {"family": share.name, "places": places, "difficulty": list(share.difficulty)}
+        for share, places in zip(request.shares, plan.places, strict=True)
+    ]
+    first = loads(Maker(request.shares[0], request.seed, request.verifier)(0)[1])
+    if as_json:
+        _say(True, "", {"event": "plan", "file": str(out), "families": rows, "first": first})
+        return
+    show_table(
+        ("FAMILY", "PROBLEMS", "DIFFICULTY"),
+        [
+            (share.name, f"{places:,}", "{:g} to {:g}".format(*share.difficulty))
+            for share, places in zip(request.shares, plan.places, strict=True)
+        ],
+        cut=False,
+    )
+    click.echo(f"\n{out}: {sum(plan.places):,} problems would be made; this is the first:")
+    click.echo(first.get("problem", first.get("reason")))
 
 
 def write(

@@ -20,6 +20,7 @@ class Request:
     """All that the bytes of a file depend on.
 
     ``shard`` is (number from 1, of how many): a part of the file's places, to be merged later.
+    With ``repeats`` a problem may stand in the file more than once.
     """
 
     shares: Sequence[Share]
@@ -27,6 +28,7 @@ class Request:
     seed: int
     shard: tuple[int, int] | None = None
     verifier: str = "mathematics"
+    repeats: bool = False
 
     @property
     def places(self) -> range:
@@ -43,6 +45,7 @@ class Request:
             "seed": self.seed,
             "shard": None if self.shard is None else list(self.shard),
             "verifier": self.verifier,
+            "repeats": self.repeats,
             "families": [
                 {
                     "name": share.name,
@@ -64,6 +67,7 @@ class Request:
             seed=data["seed"],
             shard=None if shard is None else (shard[0], shard[1]),
             verifier=data["verifier"],
+            repeats=data["repeats"],
             shares=[
                 Share(
                     name=each["name"],

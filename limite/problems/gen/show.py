@@ -11,8 +11,8 @@ import click
 from limite.core.cli.table import show_json
 from limite.core.discover import load_registry
 from limite.problems.files import record_of
-from limite.problems.gen.families import family
-from limite.problems.gen.list import LOOKS, look, samples
+from limite.problems.gen.families import LOOKS, family, samples
+from limite.problems.gen.list import look
 
 
 @click.command()

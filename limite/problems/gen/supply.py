@@ -13,12 +13,14 @@ from pathlib import Path
 from limite.core.errors import LimiteError, RunFailed
 from limite.core.jsonl import loads
 from limite.problems.gen.candidate import Made, Maker, source_of
-from limite.problems.gen.families import Share
 from limite.problems.gen.request import Request
 from limite.problems.gen.workers import Ticket, WorkerLost, Workers
 
 BATCH = 256
 """The most candidates that a worker sends at once."""
+
+BEYOND = 32
+"""How many candidates a worker makes at once beyond the places planned for."""
 
 STEP = 64
 """The most candidates that are made together."""
@@ -116,9 +118,7 @@ class _Pool:
     def __init__(
         self, request: Request, workers: int, start: Sequence[int], end: Sequence[int]
     ) -> None:
-        self._workers = Workers(
-            workers, _make, _begin, ([*request.shares], request.seed, request.verifier)
-        )
+        self._workers = Workers(workers, _make, _begin, (request,))
         self._start = list(start)
         self._end = end
         left = sum(max(0, last - first) for first, last in zip(start, end, strict=True))
@@ -150,7 +150,8 @@ class _Pool:
     def _submit(self, share: int) -> None:
         # Past the places that were planned for, only what replaces repetitions is wanted.
         first = self._start[share]
-        batch = max(1, min(self._batch, max(self._end[share] - first, 32)))
+        left = self._end[share] - first
+        batch = min(self._batch, left) if left > 0 else BEYOND
         self._start[share] += batch
         self._pending[share].append(self._workers.send(share, first, batch))
 
@@ -174,19 +175,19 @@ _makers: list[Maker] = []
 _sent: list[set[bytes]] = []
 
 
-def _begin(shares: list[Share], seed: int, verifier: str) -> None:
-    _makers[:] = [Maker(share, seed, verifier) for share in shares]
-    _sent[:] = [set() for _ in shares]
+def _begin(request: Request) -> None:
+    _makers[:] = [Maker(share, request.seed, request.verifier) for share in request.shares]
+    _sent[:] = [] if request.repeats else [set() for _ in request.shares]
 
 
 def _make(share: int, first: int, count: int) -> list[Made]:
     # What this process sent of a share has a smaller index, so it will have been looked at before.
     # Of another share that is not certain.
-    maker, sent = _makers[share], _sent[share]
+    sent = _sent[share] if _sent else set()
     batch: list[Made] = []
     for start in range(first, first + count, STEP):
-        batch += maker.make(range(start, min(start + STEP, first + count)), sent)
-        sent.update(
-            bytes.fromhex(name) for name, _, refused in batch[start - first :] if not refused
-        )
+        made = _makers[share].make(range(start, min(start + STEP, first + count)), sent)
+        if _sent:
+            sent.update(bytes.fromhex(name) for name, _, refused in made if not refused)
+        batch += made
     return batch

@@ -15,6 +15,7 @@ import random
 import re
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import attrs
@@ -135,7 +136,12 @@ class Wording:
                     self._reads[name] = KINDS[kind].read
             end = match.end()
         self._tail = template[end:]
-        self._pattern = re.compile(pattern + re.escape(self._tail), re.DOTALL)
+        self._shape = pattern + re.escape(self._tail)
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        """What a text of this wording looks like; made when the first text is read."""
+        return re.compile(self._shape, re.DOTALL)
 
     @property
     def slots(self) -> frozenset[str]:

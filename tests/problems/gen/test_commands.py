@@ -53,7 +53,8 @@ def test_families_are_listed_with_area_answers_and_dial(gen: Callable) -> None:
     assert rows["gcd"]["dial"]["divisor"] == [20.0, 60.0]
     assert "sum-chain" in gen("list").out
     assert "sum-chain" not in gen("list", "algebra").out
-    assert "no area 'algbra'; there are algebra, arithmetic" in gen("list", "algbra").err
+    assert "no area 'algbra'; did you mean 'algebra'?" in gen("list", "algbra").err
+    assert "no area 'xyz'; there are algebra, " in gen("list", "xyz").err
 
 
 def test_a_family_is_shown_with_examples(gen: Callable) -> None:
