@@ -24,13 +24,18 @@ def read(text: str, params: Params) -> Tree:
     form = params.get("form", "any")
     if form not in ("any", "lowest"):
         raise Unreadable(f"the form of a rational is 'any' or 'lowest', not {form!r}")
-    number = plain_number(text) if form == "any" else None
-    if number is not None:
+    number = plain_number(text)
+    if number is not None and (form == "any" or _plainly(text) == str(number)):
         return ("num", number)
     found = constant(scalar(text, params))
     if form == "lowest" and not _is_lowest(normalised(stated(text, params)), found):
         raise WrongForm("no fraction in lowest terms")
     return found
+
+
+def _plainly(text: str) -> str:
+    """``a/b`` for a plain fraction in LaTeX."""
+    return text.replace("\\frac{", "").replace("}{", "/").rstrip("}")
 
 
 def _is_lowest(text: str, value: Tree) -> bool:

@@ -11,7 +11,7 @@ import attrs
 from limite.core.types import Answer
 from limite.problems.answers import canonical
 from limite.problems.procedural import polynomials
-from limite.problems.procedural.wording import matrix_text, ratio_text
+from limite.problems.procedural.wording import decimal_text, matrix_text, ratio_text
 
 Number = Fraction | int
 _ONES: dict[Number, str] = {1: "i", -1: "-i"}
@@ -56,6 +56,11 @@ def rational(value: Number, *, lowest: bool = False) -> Gold:
     """An exact ratio. With ``lowest`` the question must ask for lowest terms."""
     params = {"form": "lowest"} if lowest else {}
     return Gold(Answer(type="rational", value=_plain(value), params=params), ratio_text(value))
+
+
+def terminating(value: Number) -> Gold:
+    """An exact ratio whose decimals end, and which solutions write as a decimal number."""
+    return Gold(Answer(type="rational", value=_plain(value)), decimal_text(Fraction(value)))
 
 
 def decimal(value: str, *, decimals: int) -> Gold:

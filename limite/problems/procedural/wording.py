@@ -62,7 +62,7 @@ def _read_matrix(text: str) -> list[list[Fraction]]:
     return [[read_ratio(entry.strip()) for entry in row.split("&")] for row in body.split("\\\\")]
 
 
-def _decimal_text(value: Fraction) -> str:
+def decimal_text(value: Fraction) -> str:
     """A number whose decimals end, written out."""
     places = 0
     while (value * 10**places).denominator != 1:
@@ -83,7 +83,7 @@ _RATIO = rf"-?\\frac\{{[0-9]+\}}\{{[0-9]+\}}|{_WHOLE}"
 KINDS: Mapping[str, Kind] = {
     "integer": Kind(str, _WHOLE, int),
     "ratio": Kind(ratio_text, _RATIO, read_ratio),
-    "decimal": Kind(_decimal_text, rf"{_WHOLE}(?:\.[0-9]+)?", Fraction),
+    "decimal": Kind(decimal_text, rf"{_WHOLE}(?:\.[0-9]+)?", Fraction),
     "integers": Kind(
         _integers_text,
         rf"{_WHOLE}(?:, {_WHOLE})*",
