@@ -24,11 +24,25 @@ _SCALES: tuple[tuple[tuple[tuple[str, int], ...], str], ...] = (
 )
 # For solve: every unit by itself, in metres, seconds, grams and litres.
 _SIZES = {
-    "kilometre": (1000, 1), "metre": (1, 1), "decimetre": (1, 10), "centimetre": (1, 100),
-    "millimetre": (1, 1000), "week": (604_800, 1), "day": (86_400, 1), "hour": (3600, 1),
-    "minute": (60, 1), "second": (1, 1), "tonne": (1_000_000, 1), "kilogram": (1000, 1),
-    "gram": (1, 1), "milligram": (1, 1000), "hectolitre": (100, 1), "litre": (1, 1),
-    "decilitre": (1, 10), "centilitre": (1, 100), "millilitre": (1, 1000),
+    "kilometre": (1000, 1),
+    "metre": (1, 1),
+    "decimetre": (1, 10),
+    "centimetre": (1, 100),
+    "millimetre": (1, 1000),
+    "week": (604_800, 1),
+    "day": (86_400, 1),
+    "hour": (3600, 1),
+    "minute": (60, 1),
+    "second": (1, 1),
+    "tonne": (1_000_000, 1),
+    "kilogram": (1000, 1),
+    "gram": (1, 1),
+    "milligram": (1, 1000),
+    "hectolitre": (100, 1),
+    "litre": (1, 1),
+    "decilitre": (1, 10),
+    "centilitre": (1, 100),
+    "millilitre": (1, 1000),
 }
 _POWERS = {"square": 2, "cubic": 3}
 
