@@ -10,5 +10,13 @@ FAMILIES: dict[str, str] = {
     "ballots": "ballots:Ballots",
     "fixed-points": "fixed_points:FixedPoints",
     "rook-placements": "rook_placements:RookPlacements",
+    "distributions": "distributions:Distributions",
+    "partitions": "partitions:Partitions",
+    "stair-climbing": "stair_climbing:StairClimbing",
+    "necklaces": "necklaces:Necklaces",
+    "graph-colourings": "graph_colourings:GraphColourings",
+    "domino-tilings": "domino_tilings:DominoTilings",
+    "digit-counting": "digit_counting:DigitCounting",
+    "pigeonholes": "pigeonholes:Pigeonholes",
 }
 """Name to ``module:Class`` in this package."""
