@@ -2,10 +2,15 @@
 
 FAMILIES: dict[str, str] = {
     "fraction-equation": "fraction_equation:FractionEquation",
+    "partial-fractions": "partial_fractions:PartialFractions",
+    "polynomial-division": "polynomial_division:PolynomialDivision",
+    "polynomial-product": "polynomial_product:PolynomialProduct",
+    "polynomial-remainder": "polynomial_remainder:PolynomialRemainder",
     "quadratic-equation": "quadratic_equation:QuadraticEquation",
     "quadratic-inequality": "quadratic_inequality:QuadraticInequality",
     "rational-inequality": "rational_inequality:RationalInequality",
     "root-sums": "root_sums:RootSums",
     "system-of-equations": "system_of_equations:SystemOfEquations",
+    "vertex": "vertex:Vertex",
 }
 """Name to ``module:Class`` in this package."""
