@@ -93,8 +93,8 @@ def _said(number: int) -> str:
     """A base as the text names it, with the digits that are no figures."""
     if number <= 10:
         return f"${number}$"
-    last = f" up to {_NAMES[number - 11]} for {number - 1}" if number > 11 else ""
-    return f"${number}$ (with the digit A for 10{last})"
+    last = f" to {_NAMES[number - 11]} for {number - 1}" if number > 11 else ""
+    return f"${number}$ (with {'digits' if last else 'the digit'} A for 10{last})"
 
 
 def _base_of(text: str) -> int:
