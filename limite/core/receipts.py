@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import limite
-from limite.core.jsonl import dumps
+from limite.core.errors import LimiteError
+from limite.core.jsonl import dumps, read_json, write_json
 from limite.core.kernels.tiles import table_hash
 
 PACKAGES = (
@@ -31,13 +32,35 @@ PACKAGES = (
 )
 """Distributions whose version can change a number."""
 
+SEAL = "sha256"
+"""The hash of all else in a receipt."""
+
 CIRCUMSTANCES = ("git", "hardware", "source_sha256", "resumed")
 """What may differ between a run and its resumption: it is recorded, and does not forbid it."""
 
 
 def recipe_hash(data: Mapping[str, Any]) -> str:
-    """SHA-256, in hexadecimal, of the canonical JSON of a resolved recipe."""
+    """SHA-256, in hexadecimal, of the canonical JSON of plain data, such as a resolved recipe."""
     return hashlib.sha256(dumps(data).encode()).hexdigest()
+
+
+def write_receipt(place: Path, receipt: Mapping[str, Any]) -> None:
+    """Writes a receipt, whole or not at all, with the hash of its own content beside it."""
+    write_json(place, {**receipt, SEAL: recipe_hash(receipt)})
+
+
+def read_receipt(place: Path) -> dict[str, Any]:
+    """A receipt without its hash, which is not looked at; a LimiteError where it is none."""
+    value = read_json(place)
+    if not isinstance(value, dict):
+        raise LimiteError(f"{place}: expected a JSON object")
+    return {key: item for key, item in value.items() if key != SEAL}
+
+
+def is_as_written(place: Path) -> bool:
+    """Whether a receipt hashes to what it says."""
+    receipt = read_receipt(place)
+    return bool(read_json(place).get(SEAL) == recipe_hash(receipt))
 
 
 def make_receipt(
@@ -140,16 +163,19 @@ def _version(distribution: str) -> str | None:
 def git_state(path: Path) -> dict[str, str | None] | None:
     """The commit of the git tree that ``path`` lies in, and the hash of its uncommitted changes.
 
-    None outside a git tree, before the first commit, and without git.
+    ``tree`` is git's hash of the commit's content: a commit that is published later, with another
+    history, has the same. None outside a git tree, before the first commit, and without git.
     """
     folder = path if path.is_dir() else path.parent
     commit = _git(folder, "rev-parse", "--verify", "HEAD")
     if commit is None:
         return None
+    tree = _git(folder, "rev-parse", "--verify", "HEAD^{tree}")
     # Nothing the repository configures may run: only the bare difference is wanted.
     changes = _git(folder, "diff", "HEAD", "--binary", "--no-ext-diff", "--no-textconv")
     return {
         "commit": commit.decode().strip(),
+        "tree": None if tree is None else tree.decode().strip(),
         "changes_sha256": _sha256(changes) if changes else None,
     }
 

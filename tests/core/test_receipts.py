@@ -95,11 +95,15 @@ def test_a_receipt_is_made_without_torch() -> None:
 
 def test_the_commit_and_what_was_changed_since(repository: Path) -> None:
     clean = git_state(repository / "recipe.py")
-    assert clean == {"commit": git(repository, "rev-parse", "HEAD"), "changes_sha256": None}
+    assert clean == {
+        "commit": git(repository, "rev-parse", "HEAD"),
+        "tree": git(repository, "rev-parse", "HEAD^{tree}"),
+        "changes_sha256": None,
+    }
     (repository / "recipe.py").write_text("two")
     changed = git_state(repository / "recipe.py")
     assert changed is not None
-    assert changed["commit"] == clean["commit"]
+    assert (changed["commit"], changed["tree"]) == (clean["commit"], clean["tree"])
     assert re.fullmatch(r"[0-9a-f]{64}", str(changed["changes_sha256"]))
     assert git_state(repository) == changed
     (repository / "recipe.py").write_text("three")

@@ -15,6 +15,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("limite.core.cli.check:check", "List every mistake in recipes, running nothing."),
     "resume": ("limite.core.cli.resume:resume", "Go on with a run that was stopped."),
     "report": ("limite.core.cli.report:report", "Write the page that tells how a run went."),
+    "verify": ("limite.core.cli.verify:verify", "Check that a run's files are what they say."),
     "import": ("limite.core.cli.import_:import_", "Turn a GGUF file into a model directory."),
     "inspect": ("limite.core.cli.inspect:inspect", "Show what a model is and what it takes."),
     "sample": ("limite.core.cli.sample:sample", "Print what a model answers to a text."),

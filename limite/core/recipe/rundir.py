@@ -39,9 +39,9 @@ from limite.core.jsonl import (
     sync_directory,
     sync_file,
     write_atomic,
-    write_json,
     write_jsonl,
 )
+from limite.core.receipts import read_receipt, write_receipt
 from limite.core.recipe.runlock import hold
 
 RECIPE, SOURCE, RECEIPT, LOG = "recipe.toml", "recipe.source", "receipt.json", "log.txt"
@@ -84,10 +84,10 @@ class RunDirectory:
         try:
             root.mkdir(parents=True, exist_ok=True)
             with _folder_aside(root) as aside:
-                write_atomic(aside / RECIPE, tomli_w.dumps(_without_none(recipe)))
+                write_atomic(aside / RECIPE, tomli_w.dumps(without_none(recipe)))
                 if source_text is not None:
                     write_atomic(aside / f"{SOURCE}{source_suffix}", source_text)
-                write_json(aside / RECEIPT, receipt)
+                write_receipt(aside / RECEIPT, receipt)
                 (aside / STAGES).mkdir()
                 path = _claim(aside, root, name, f"{recipe['name']}-{receipt['recipe_sha256'][:4]}")
                 sync_directory(root)
@@ -134,13 +134,13 @@ class RunDirectory:
 
     def receipt(self) -> dict[str, Any]:
         """What ran: versions, hardware, seeds, hashes."""
-        return _object(self.path / RECEIPT)
+        return read_receipt(self.path / RECEIPT)
 
     def note_resumption(self, circumstances: Sequence[str]) -> None:
         """Adds to the receipt that the run went on, and what about the machine was different."""
         receipt = self.receipt()
         resumed = [*receipt.get("resumed", []), {"differences": list(circumstances)}]
-        write_json(self.path / RECEIPT, {**receipt, "resumed": resumed})
+        write_receipt(self.path / RECEIPT, {**receipt, "resumed": resumed})
 
     def source(self) -> Path | None:
         """The recipe as it was given, if it came from a file."""
@@ -182,7 +182,7 @@ class RunDirectory:
     def stage_receipt(self, name: str) -> dict[str, Any] | None:
         """The receipt of a finished stage; None while it is not finished."""
         place = self.stage(name) / RECEIPT
-        receipt = _object(place) if place.exists() else None
+        receipt = read_receipt(place) if place.exists() else None
         return receipt if receipt is not None and receipt["status"] == "finished" else None
 
     def finish_stage(self, name: str, receipt: Mapping[str, Any]) -> None:
@@ -191,12 +191,12 @@ class RunDirectory:
         Under ``files`` it also holds the SHA-256 of everything the stage left; a checkpoint is
         bound by its manifest, which binds the rest.
         """
-        files = _hashes(self.start_stage(name))
-        write_json(self.stage(name) / RECEIPT, {**receipt, "status": "finished", "files": files})
+        files = hashes_of(self.start_stage(name))
+        write_receipt(self.stage(name) / RECEIPT, {**receipt, "status": "finished", "files": files})
 
     def fail_stage(self, name: str, receipt: Mapping[str, Any]) -> None:
         """Leaves word of why a stage ended early; going on with the run replaces it."""
-        write_json(self.start_stage(name) / RECEIPT, {**receipt, "status": "failed"})
+        write_receipt(self.start_stage(name) / RECEIPT, {**receipt, "status": "failed"})
 
     def forget_failure(self, name: str) -> None:
         """Takes back the word of an early end: the stage runs again."""
@@ -206,7 +206,7 @@ class RunDirectory:
     def stage_changes(self, name: str) -> list[str]:
         """Files of a finished stage that are not what its receipt says, or that are gone."""
         receipt = self.stage_receipt(name) or {}
-        now = _hashes(self.stage(name))
+        now = hashes_of(self.stage(name))
         return sorted(
             file for file, digest in receipt.get("files", {}).items() if now.get(file) != digest
         )
@@ -294,7 +294,7 @@ def _keep_until(log: Path, step: int) -> int:
     return dropped
 
 
-def _hashes(folder: Path) -> dict[str, str]:
+def hashes_of(folder: Path) -> dict[str, str]:
     found = {}
     for place in sorted(folder.rglob("*")):
         name = place.relative_to(folder).as_posix()
@@ -308,12 +308,12 @@ def _hashes(folder: Path) -> dict[str, str]:
     return found
 
 
-def _without_none(value: Any) -> Any:
+def without_none(value: Any) -> Any:
     """TOML has no null: what is None is not written."""
     if isinstance(value, Mapping):
-        return {key: _without_none(item) for key, item in value.items() if item is not None}
+        return {key: without_none(item) for key, item in value.items() if item is not None}
     if isinstance(value, (list, tuple)):
-        return [_without_none(item) for item in value]
+        return [without_none(item) for item in value]
     return value
 
 

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from limite.core.errors import LimiteError, RunFailed
-from limite.core.jsonl import append_jsonl, read_json, read_jsonl, write_jsonl
+from limite.core.jsonl import append_jsonl, read_jsonl, write_jsonl
+from limite.core.receipts import read_receipt
 from limite.core.recipe.rundir import RunDirectory
 
 RECIPE = {
@@ -327,6 +328,6 @@ def test_a_failed_stage_says_why_and_is_not_finished(create: Create) -> None:
     run.fail_stage("rl1", {"stage": "rl1", "error": "no signal"})
     assert run.stage_receipt("rl1") is None
     place = run.stage("rl1") / "receipt.json"
-    assert read_json(place) == {"stage": "rl1", "error": "no signal", "status": "failed"}
+    assert read_receipt(place) == {"stage": "rl1", "error": "no signal", "status": "failed"}
     run.finish_stage("rl1", {"steps": 3})
     assert run.stage_receipt("rl1") is not None

@@ -1,0 +1,45 @@
+"""Where the parts of a verification put what they find, and count what they looked at."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import attrs
+
+from limite.core.errors import LimiteError, Mistake
+
+
+@attrs.define
+class Findings:
+    """Violations in the order they were found, and how much was looked at."""
+
+    root: Path
+    violations: list[Mistake] = attrs.field(factory=list)
+    notes: list[str] = attrs.field(factory=list)
+    counts: Counter[str] = attrs.field(factory=Counter)
+
+    def wrong(self, place: Path, message: str, line: int | None = None) -> None:
+        """A violation in a file, of which ``line`` is the record."""
+        name = place.relative_to(self.root).as_posix() if place != self.root else "."
+        found = Mistake(message, file=name, line=line)
+        if found not in self.violations:
+            self.violations.append(found)
+
+    @contextlib.contextmanager
+    def around(self, place: Path) -> Iterator[None]:
+        """What cannot be read within it is a violation in ``place``, and no end."""
+        try:
+            yield
+        except LimiteError as error:
+            # An error that begins with a file is about that one, if it is of this run.
+            text = str(error).replace(f"{self.root}/", "")
+            name, _, message = text.partition(": ")
+            if message and (self.root / name).exists():
+                self.wrong(self.root / name, message)
+            else:
+                self.wrong(place, text)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            self.wrong(place, f"not what limite writes there: {type(error).__name__}: {error}")

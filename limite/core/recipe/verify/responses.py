@@ -1,0 +1,145 @@
+"""Responses that were kept: each keeps the rules of budgets and endings, and results add up."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from limite.core.errors import LimiteError
+from limite.core.jsonl import read_json, read_jsonl, read_numbered
+from limite.core.recipe.context import model_of
+from limite.core.recipe.recipe import Recipe
+from limite.core.recipe.rundir import METRICS, RECEIPT, ROLLOUTS
+from limite.core.recipe.stages import RL
+from limite.core.recipe.verify.finding import Findings
+from limite.core.rollout.budget import check_response, is_finished
+from limite.core.rollout.store import read_groups
+from limite.core.types import Group
+
+RESULTS, RESPONSES = "results.json", "responses.jsonl.zst"
+UPDATES = "optim/updates"
+
+
+def check_rollouts(
+    folder: Path,
+    name: str,
+    recipe: Recipe | None,
+    receipt: Mapping[str, Any] | None,
+    findings: Findings,
+) -> None:
+    """Every batch of a stage that records its rollouts.
+
+    There is a batch for each step. Its groups are whole, and of the number and size the recipe
+    says. A response keeps the rules of budgets and endings, and is right only if it came to its
+    own end. All of a batch come from the policy as it was before the updates of its step.
+    """
+    root = folder / ROLLOUTS
+    if not root.is_dir():
+        return
+    places = sorted(root.iterdir())
+    versions = _versions(folder)
+    steps = []
+    for place in places:
+        number = place.name.partition(".")[0]
+        if not number.isdigit():
+            findings.wrong(place, "no name of a batch")
+            continue
+        steps.append(int(number))
+        with findings.around(place):
+            groups = list(read_groups(read_jsonl(place)))
+            _check_batch(place, groups, name, recipe, findings)
+            wanted = versions.get(int(number))
+            for group, response in ((g, r) for g in groups for r in g.responses):
+                if wanted is not None and response.policy_version != wanted:
+                    findings.wrong(
+                        place,
+                        f"response {response.sample_index} to problem {group.problem.id} is of "
+                        f"policy version {response.policy_version}; its step began with {wanted}",
+                    )
+                    break
+    last = receipt.get("steps") if receipt is not None else None
+    if steps != list(range(1, len(steps) + 1)) or last not in (None, len(steps)):
+        findings.wrong(root, f"holds {_stretches(steps)}; {RECEIPT} of its stage says {last} steps")
+
+
+def _versions(folder: Path) -> dict[int, int]:
+    """The version of the policy that samples at a step: how many updates came before it."""
+    versions, before = {1: 0}, 0
+    if (folder / METRICS).is_file():
+        try:
+            for line in read_jsonl(folder / METRICS):
+                before = int(line.get(UPDATES, before))
+                versions[int(line["step"]) + 1] = before
+        except (LimiteError, KeyError, TypeError, ValueError):
+            return {}  # told where logs are checked
+    return versions
+
+
+def _check_batch(
+    place: Path, groups: Sequence[Group], name: str, recipe: Recipe | None, findings: Findings
+) -> None:
+    stage = recipe.stages[name] if recipe is not None else None
+    for group in groups:
+        findings.counts["responses"] += len(group.responses)
+        of = f"the group of problem {group.problem.id}"
+        indexes = [response.sample_index for response in group.responses]
+        if indexes != list(range(len(indexes))):
+            findings.wrong(place, f"{of} holds the samples {indexes}")
+        if isinstance(stage, RL) and len(indexes) != stage.rollouts:
+            findings.wrong(place, f"{of} has {len(indexes)} responses, not {stage.rollouts}")
+        for response, correct in zip(group.responses, group.correct, strict=True):
+            if correct and not is_finished(response):
+                findings.wrong(
+                    place,
+                    f"response {response.sample_index} to problem {group.problem.id} counts as "
+                    f"right, and did not come to its own end ({response.finish_reason})",
+                )
+            if recipe is not None:
+                with findings.around(place):
+                    check_response(
+                        response,
+                        eos_ids=recipe.tokenizer.eos_ids,
+                        context=model_of(recipe).context,
+                    )
+    if isinstance(stage, RL) and len(groups) != stage.groups:
+        findings.wrong(place, f"holds {len(groups)} groups, not {stage.groups}")
+
+
+def _stretches(steps: Sequence[int]) -> str:
+    """``batches 1 to 4 and 6``."""
+    if not steps:
+        return "no batch"
+    parts = []
+    for _, run in itertools.groupby(enumerate(sorted(steps)), lambda pair: pair[1] - pair[0]):
+        members = [step for _, step in run]
+        parts.append(f"{members[0]}" if len(members) == 1 else f"{members[0]} to {members[-1]}")
+    return "batches " + " and ".join(parts)
+
+
+def check_results(folder: Path, findings: Findings) -> None:
+    """Results of an evaluation, counted again from the responses they are of."""
+    if not (folder / RESULTS).is_file() or not (folder / RESPONSES).is_file():
+        return
+    place = folder / RESULTS
+    with findings.around(place):
+        results = read_json(place)
+        correct = total = 0
+        endings: dict[str, int] = {}
+        for number, line in read_numbered(folder / RESPONSES):
+            total += 1
+            correct += line["correct"] is True
+            ending = line["finish_reason"]
+            endings[ending] = endings.get(ending, 0) + 1
+            if line["correct"] and ending != "eos":
+                findings.wrong(folder / RESPONSES, f"right, and its end is {ending!r}", number)
+        findings.counts["responses"] += total
+        told = {key: count for key, count in results["endings"].items() if count}
+        for what, counted, stated in (
+            ("right", correct, results["correct"]),
+            ("responses", total, results["total"]),
+            ("endings", endings, told),
+        ):
+            if counted != stated:
+                findings.wrong(place, f"{what}: {stated}, and {RESPONSES} has {counted}")

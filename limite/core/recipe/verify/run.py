@@ -1,0 +1,155 @@
+"""A whole run: its recipe and receipt, then stage by stage what each left."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from limite.core.errors import LimiteError, Mistake
+from limite.core.jsonl import storage_error
+from limite.core.receipts import recipe_hash
+from limite.core.recipe.load import load_recipe
+from limite.core.recipe.recipe import Recipe
+from limite.core.recipe.rundir import RECEIPT, RECIPE, STAGES, RunDirectory, without_none
+from limite.core.recipe.verify.finding import Findings
+from limite.core.recipe.verify.responses import check_results, check_rollouts
+from limite.core.recipe.verify.stage import (
+    check_checkpoints,
+    check_files,
+    check_logs,
+    check_seal,
+    check_start,
+)
+
+
+@attrs.frozen(kw_only=True)
+class Verified:
+    """What was found: nothing is wrong where ``violations`` is empty.
+
+    ``counts`` says how many stages, files, checkpoints, responses and log lines were looked at;
+    ``notes`` what could not be looked at, and why.
+    """
+
+    violations: Sequence[Mistake]
+    notes: Sequence[str]
+    counts: Mapping[str, int]
+
+
+def verify_run(path: str | Path) -> Verified:
+    """Checks a run's folder from its files alone; nothing in it is changed.
+
+    Recomputed are the hash of the recipe, that of its source, those of every file in the receipts
+    of stages, those of every checkpoint and of where a stage began. Kept must be what is promised
+    of responses (endings, budgets, log-probabilities, no reward for what did not end), of the
+    versions of the policy that sampled them, of logs (a line for each step) and of results
+    (recounted). A LimiteError if there is no run.
+    """
+    run = RunDirectory.open(path)
+    findings = Findings(run.path)
+    recipe = _recipe(run, findings)
+    hash_of_recipe = _check_receipt(run, findings)
+    _check_folders(run, findings)
+    for name in run.stage_names:
+        folder = run.stage(name)
+        if not folder.is_dir():
+            continue
+        with findings.around(folder / RECEIPT):
+            _check_stage(run, name, recipe, hash_of_recipe, findings)
+    return Verified(
+        violations=findings.violations, notes=findings.notes, counts=dict(findings.counts)
+    )
+
+
+def _recipe(run: RunDirectory, findings: Findings) -> Recipe | None:
+    """The run's recipe as components; without one, a note says what cannot be checked."""
+    try:
+        return load_recipe(run.path / RECIPE).recipe
+    except LimiteError as error:
+        findings.notes.append(
+            "how responses end is not checked, because the recipe cannot be loaded here: "
+            + str(error).splitlines()[0]
+        )
+        return None
+
+
+def _check_receipt(run: RunDirectory, findings: Findings) -> str | None:
+    """The run's own receipt against the recipe and its source; gives the hash it states."""
+    place = run.path / RECEIPT
+    stated: str | None = None
+    with findings.around(place):
+        receipt = run.receipt()
+        check_seal(place, findings)
+        stated = receipt["recipe_sha256"]
+        if recipe_hash(receipt["recipe"]) != stated:
+            findings.wrong(place, "'recipe' is not what 'recipe_sha256' says")
+        with findings.around(run.path / RECIPE):
+            if run.recipe() != without_none(receipt["recipe"]):
+                findings.wrong(run.path / RECIPE, f"is not the recipe in {RECEIPT}")
+        source, kept = run.source(), receipt.get("source_sha256")
+        if kept is not None:
+            if source is None:
+                findings.wrong(place, "the recipe as it was given is gone")
+            elif digest_of(source) != kept:
+                findings.wrong(source, f"is not what 'source_sha256' in {RECEIPT} says")
+    return stated
+
+
+def _check_folders(run: RunDirectory, findings: Findings) -> None:
+    """Nothing stands among the stages that is none, and none is finished before its turn."""
+    known = {run.stage(name).name for name in run.stage_names}
+    stages = run.path / STAGES
+    for entry in sorted(stages.iterdir()) if stages.is_dir() else ():
+        if entry.name not in known and not entry.name.startswith("."):
+            findings.wrong(entry, "the recipe has no such stage")
+
+
+def _check_stage(
+    run: RunDirectory,
+    name: str,
+    recipe: Recipe | None,
+    hash_of_recipe: str | None,
+    findings: Findings,
+) -> None:
+    folder = run.stage(name)
+    receipt = run.stage_receipt(name)
+    findings.counts["stages"] += 1
+    if receipt is None:
+        findings.notes.append(f"stage {name!r} is not finished: what it has left so far is checked")
+    else:
+        check_seal(folder / RECEIPT, findings)
+        check_files(folder, receipt, findings)
+        check_start(run, folder, receipt, findings)
+    ran_here = name in _chosen(run)
+    check_checkpoints(folder, name, hash_of_recipe if ran_here else None, findings)
+    check_logs(folder, receipt, findings)
+    check_rollouts(folder, name, recipe, receipt, findings)
+    check_results(folder, findings)
+
+
+def _chosen(run: RunDirectory) -> Collection[str]:
+    """The stages that ran with this recipe: others were taken over from an earlier run."""
+    only = run.receipt().get("only")
+    return only if isinstance(only, list) else run.stage_names
+
+
+def digest_of(place: Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    try:
+        with place.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise storage_error(error, place) from error
+
+
+def as_data(found: Verified) -> dict[str, Any]:
+    """The same as plain data."""
+    return {
+        "ok": not found.violations,
+        "violations": [attrs.asdict(each) for each in found.violations],
+        "notes": list(found.notes),
+        "counts": dict(found.counts),
+    }

@@ -1,0 +1,111 @@
+"""What every stage leaves: files by their hashes, checkpoints, where it began, and its logs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from limite.core.checkpoint.manifest import MANIFEST, step_name, step_of, verify
+from limite.core.checkpoint.state import decode
+from limite.core.jsonl import read_numbered
+from limite.core.receipts import SEAL, is_as_written
+from limite.core.recipe.rundir import (
+    CHECKPOINTS,
+    HEALTH,
+    METRICS,
+    RECEIPT,
+    RunDirectory,
+    hashes_of,
+)
+from limite.core.recipe.verify.finding import Findings
+
+
+def check_seal(place: Path, findings: Findings) -> None:
+    """A receipt's hash of itself."""
+    if not is_as_written(place):
+        findings.wrong(place, f"is not what its own {SEAL!r} says")
+
+
+def check_files(folder: Path, receipt: Mapping[str, Any], findings: Findings) -> None:
+    """Every file that the receipt of a finished stage names, and no other."""
+    now = hashes_of(folder)
+    kept: Mapping[str, str] = receipt.get("files", {})
+    for name in sorted(now.keys() | kept.keys()):
+        findings.counts["files"] += 1
+        if name not in now:
+            findings.wrong(folder / name, f"is gone; {RECEIPT} of its stage names it")
+        elif name not in kept:
+            findings.wrong(folder / name, f"{RECEIPT} of its stage does not name it")
+        elif now[name] != kept[name]:
+            findings.wrong(folder / name, f"is not what {RECEIPT} of its stage says")
+
+
+def check_start(
+    run: RunDirectory, folder: Path, receipt: Mapping[str, Any], findings: Findings
+) -> None:
+    """The checkpoint a stage says it began with is the one that stands there."""
+    start = receipt.get("start")
+    if start is None:
+        return
+    place = folder / RECEIPT
+    if start["stage"] not in run.stage_names:
+        findings.wrong(place, f"'start' names {start['stage']!r}, which is no stage")
+        return
+    manifest = run.stage(start["stage"]) / CHECKPOINTS / step_name(start["step"]) / MANIFEST
+    if not manifest.is_file():
+        findings.wrong(manifest, f"is gone; the stage {receipt['stage']!r} began with it")
+    elif hashlib.sha256(manifest.read_bytes()).hexdigest() != start["manifest_sha256"]:
+        findings.wrong(manifest, f"is not what the stage {receipt['stage']!r} began with")
+
+
+def check_checkpoints(
+    folder: Path, stage: str, hash_of_recipe: str | None, findings: Findings
+) -> None:
+    """Every checkpoint is whole, is of this stage, and, unless it is taken over, of this recipe."""
+    root = folder / CHECKPOINTS
+    for entry in sorted(root.iterdir()) if root.is_dir() else ():
+        if step_of(entry.name) is None:
+            if not entry.name.startswith("."):
+                findings.wrong(entry, "no name of a checkpoint")
+            continue
+        findings.counts["checkpoints"] += 1
+        place = entry / MANIFEST
+        with findings.around(place):
+            contract = decode(verify(entry).contract)
+            if contract.get("stage") != stage:
+                findings.wrong(place, f"belongs to the stage {contract.get('stage')!r}")
+            if hash_of_recipe is not None and contract.get("recipe_sha256") != hash_of_recipe:
+                findings.wrong(place, "belongs to another recipe")
+
+
+def check_logs(folder: Path, receipt: Mapping[str, Any] | None, findings: Findings) -> None:
+    """A line of metrics for each step, in order; and health that names steps there were."""
+    steps = _steps(folder / METRICS, findings)
+    for number, (line, step) in enumerate(steps, start=1):
+        if step != number:
+            findings.wrong(folder / METRICS, f"step {step} where step {number} was due", line)
+            break
+    if receipt is not None and steps and receipt.get("steps") not in (None, steps[-1][1]):
+        findings.wrong(
+            folder / METRICS,
+            f"ends with step {steps[-1][1]}; {RECEIPT} of its stage says {receipt['steps']}",
+        )
+    last = steps[-1][1] if steps else 0
+    before = 0
+    for line, step in _steps(folder / HEALTH, findings):
+        if not before <= step <= last:
+            findings.wrong(folder / HEALTH, f"step {step} after step {before}, of {last}", line)
+        before = step
+
+
+def _steps(place: Path, findings: Findings) -> list[tuple[int, int]]:
+    """The line and the step of every record of a log."""
+    found: list[tuple[int, int]] = []
+    if place.is_file():
+        with findings.around(place):
+            for line, record in read_numbered(place):
+                findings.counts["log lines"] += 1
+                found.append((line, int(record["step"])))
+    return found

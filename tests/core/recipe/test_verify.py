@@ -1,0 +1,230 @@
+"""A run's files are checked from themselves: everything that is not as it was written is found."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+
+import pytest
+from click.testing import CliRunner
+
+from limite.core.cli.main import cli
+from limite.core.errors import LimiteError
+from limite.core.jsonl import read_json, read_jsonl, write_json, write_jsonl
+from limite.core.receipts import read_receipt, write_receipt
+from limite.core.recipe.rundir import hashes_of
+from limite.core.recipe.verify import verify_run
+
+
+@pytest.fixture
+def run(finished, tmp_path):
+    """A copy of a finished run, to be changed."""
+    return shutil.copytree(finished.path, tmp_path / "run")
+
+
+def sealed_again(folder, **changes):
+    """Makes a stage's receipt say what its files are now, as a careful forger would."""
+    receipt = read_receipt(folder / "receipt.json")
+    write_receipt(folder / "receipt.json", {**receipt, "files": hashes_of(folder), **changes})
+
+
+def wrong(run):
+    return [(each.file, each.line, each.message) for each in verify_run(run).violations]
+
+
+def test_a_run_is_what_it_says(run):
+    found = verify_run(run)
+    assert found.violations == []
+    assert found.notes == []
+    batches = [*read_jsonl(run / "stages/03-rl/rollouts/000001.jsonl.zst")]
+    assert found.counts["stages"] == 4
+    assert found.counts["responses"] > 4 * len(batches)
+    assert found.counts["checkpoints"] > 2
+
+
+def test_nothing_is_changed(run):
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    verify_run(run)
+    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
+
+
+def test_a_bit_flipped_anywhere_is_found(run):
+    """But in what is bound by nothing: the log and the page, which are words for people."""
+    places = sorted(
+        path
+        for path in run.rglob("*")
+        if path.is_file() and path.name not in ("log.txt", "report.html", "report.png")
+    )
+    rng = random.Random(11)
+    for count in range(100):
+        place = places[count % len(places)]
+        kept = place.read_bytes()
+        at = rng.randrange(len(kept))
+        place.write_bytes(kept[:at] + bytes([kept[at] ^ 1 << rng.randrange(8)]) + kept[at + 1 :])
+        try:
+            found = wrong(run)
+        except LimiteError as error:
+            found = [str(error)]  # a recipe that is no recipe is no run
+        place.write_bytes(kept)
+        assert found, f"a bit of {place.relative_to(run)}, byte {at}"
+    assert wrong(run) == []
+
+
+@pytest.mark.parametrize("cut", [0, 1, 100])
+def test_a_file_cut_short_is_found(run, cut):
+    for place in (
+        run / "stages/03-rl/rollouts/000002.jsonl.zst",
+        run / "stages/03-rl/checkpoints/step-000004/model.safetensors",
+        run / "stages/03-rl/checkpoints/step-000004/manifest.json",
+        run / "stages/04-after/results.json",
+    ):
+        kept = place.read_bytes()
+        place.write_bytes(kept[:cut])
+        assert any(place.relative_to(run).as_posix() == each[0] for each in wrong(run))
+        place.write_bytes(kept)
+
+
+def test_files_that_are_gone_or_new_are_named(run):
+    (run / "stages/03-rl/rollouts/000002.jsonl.zst").unlink()
+    (run / "stages/01-sft/notes.txt").write_text("mine")
+    (run / "stages/09-more").mkdir()
+    (run / "recipe.source.toml").unlink()
+    found = wrong(run)
+    assert found[0] == ("receipt.json", None, "the recipe as it was given is gone")
+    told = {(file, message) for file, _, message in found}
+    assert ("stages/09-more", "the recipe has no such stage") in told
+    assert (
+        "stages/03-rl/rollouts/000002.jsonl.zst",
+        "is gone; receipt.json of its stage names it",
+    ) in told
+    assert ("stages/01-sft/notes.txt", "receipt.json of its stage does not name it") in told
+    assert (
+        "stages/03-rl/rollouts",
+        "holds batches 1 and 3 to 4; receipt.json of its stage says 4 steps",
+    ) in told
+
+
+def rewritten(run, change, step=2):
+    """One batch with ``change`` done to its lines, and the receipt made to agree."""
+    folder = run / "stages/03-rl"
+    place = folder / f"rollouts/{step:06d}.jsonl.zst"
+    lines = list(read_jsonl(place))
+    change(lines)
+    write_jsonl(place, lines, sort_keys=True)
+    sealed_again(folder)
+    return [each for each in wrong(run) if each[0].startswith("stages/03-rl/rollouts")]
+
+
+def relabelled(lines):
+    line = next(each for each in lines if each["finish_reason"] == "length")
+    line["finish_reason"] = "eos"
+
+
+def longer_than_its_budget(lines):
+    lines[0]["completion_budget"] = len(lines[0]["completion_ids"]) - 1
+
+
+def without_a_log_probability(lines):
+    del lines[0]["logprobs"][0]
+
+
+def of_a_later_policy(lines):
+    for line in lines:
+        line["policy_version"] += 1
+
+
+def without_a_response(lines):
+    del lines[0]
+
+
+def of_another_problem(lines):
+    lines[0]["problem"]["answer"]["value"] = "123456"
+
+
+def right_without_an_end(lines):
+    line = next(each for each in lines if each["finish_reason"] == "length")
+    line["correct"] = True
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (relabelled, "its finish reason is 'eos' but its last token is"),
+        (longer_than_its_budget, "exceed its budget of"),
+        (without_a_log_probability, "tokens but"),
+        (of_a_later_policy, "; its step began with"),
+        (without_a_response, "holds the samples [1, 2"),
+        (of_another_problem, "names another problem"),
+        (right_without_an_end, "counts as right, and did not come to its own end (length)"),
+    ],
+)
+def test_a_forged_batch_breaks_a_promise(run, change, said):
+    found = rewritten(run, change)
+    assert found
+    assert said in found[0][2]
+    assert found[0][0] == "stages/03-rl/rollouts/000002.jsonl.zst"
+
+
+def test_results_are_counted_again(run):
+    folder = run / "stages/04-after"
+    results = read_json(folder / "results.json")
+    write_json(folder / "results.json", {**results, "correct": results["correct"] + 1})
+    sealed_again(folder)
+    assert wrong(run) == [
+        (
+            "stages/04-after/results.json",
+            None,
+            f"right: {results['correct'] + 1}, and responses.jsonl.zst has {results['correct']}",
+        )
+    ]
+
+
+def test_a_stage_began_with_the_checkpoint_it_names(run):
+    folder = run / "stages/03-rl"
+    start = read_json(folder / "receipt.json")["start"]
+    sealed_again(folder, start={**start, "manifest_sha256": "0" * 64})
+    assert [each[2] for each in wrong(run)] == ["is not what the stage 'rl' began with"]
+
+
+def test_a_checkpoint_of_another_stage_is_found(run):
+    theirs = sorted((run / "stages/01-sft/checkpoints").iterdir())[-1]
+    shutil.copytree(theirs, run / "stages/03-rl/checkpoints" / theirs.name)
+    messages = [each[2] for each in wrong(run)]
+    assert "belongs to the stage 'sft'" in messages
+
+
+def test_a_log_with_a_step_missing_is_found(run):
+    folder = run / "stages/03-rl"
+    lines = list(read_jsonl(folder / "metrics.jsonl"))
+    write_jsonl(folder / "metrics.jsonl", [lines[0], *lines[2:]], sort_keys=False)
+    sealed_again(folder)
+    assert ("stages/03-rl/metrics.jsonl", 2, "step 3 where step 2 was due") in wrong(run)
+
+
+def test_an_unfinished_stage_is_checked_as_far_as_it_came(run):
+    folder = run / "stages/03-rl"
+    (folder / "receipt.json").unlink()
+    shutil.rmtree(run / "stages/04-after")
+    found = verify_run(run)
+    assert found.violations == []
+    assert found.notes == ["stage 'rl' is not finished: what it has left so far is checked"]
+    (folder / "checkpoints/step-000002/model.safetensors").write_bytes(b"")
+    assert [each.file for each in verify_run(run).violations] == [
+        "stages/03-rl/checkpoints/step-000002/model.safetensors"
+    ]
+
+
+def test_the_command_ends_with_1_and_names_what_is_wrong(run):
+    good = CliRunner().invoke(cli, ["verify", str(run)])
+    assert good.exit_code == 0
+    assert good.output.endswith("all as the receipts say\n")
+    (run / "stages/04-after/results.json").write_text("{}")
+    bad = CliRunner().invoke(cli, ["verify", str(run), "--json"])
+    data = json.loads(bad.stdout)
+    assert not data["ok"]
+    assert data["violations"][0]["file"] == "stages/04-after/results.json"
+    assert isinstance(bad.exception, Exception)
+    assert "stages/04-after/results.json: is not what" in str(bad.exception)
+    with pytest.raises(LimiteError, match="no such run"):
+        verify_run(run / "nothing")
