@@ -14,10 +14,12 @@ HERE = "limite.problems.gen"
 COMMANDS: dict[str, tuple[str, str]] = {
     "list": (f"{HERE}.list:list_", "List the families of problems."),
     "show": (f"{HERE}.show:show", "Show one family: its dial, and problems of it."),
+    "gallery": (f"{HERE}.gallery:gallery", "Write a page of problems of every family."),
     "make": (f"{HERE}.make:make", "Make a file of problems."),
     "inspect": (f"{HERE}.inspect:inspect", "Count what a file holds, and show some of it."),
     "check": (f"{HERE}.check:check", "Solve and verify every problem of a file again."),
     "grade": (f"{HERE}.grade:grade", "Judge responses to the problems of a file."),
+    "calibrate": (f"{HERE}.calibrate:calibrate", "Measure how often a model solves each problem."),
     "split": (f"{HERE}.split:split", "Part a file in two that have no problem in common."),
     "dedup": (f"{HERE}.dedup:dedup", "Write a file without its repetitions."),
     "overlap": (f"{HERE}.overlap:overlap", "Tell what of one file turns up in another."),

@@ -24,10 +24,15 @@ class Shown(Protocol):
 
 
 @contextmanager
-def progress(total: int, *, as_json: bool, already: int = 0) -> Iterator[Shown]:
-    """Tells of progress for as long as it lasts; ``already`` were done by an earlier run."""
+def progress(
+    total: int, *, as_json: bool, already: int = 0, look_every: int = LOOK_EVERY
+) -> Iterator[Shown]:
+    """Tells of progress for as long as it lasts; ``already`` were done by an earlier run.
+
+    It looks at the clock every ``look_every`` problems: 1 where each of them takes a while.
+    """
     if as_json or not sys.stderr.isatty():
-        yield _Lines(total, already, as_json)
+        yield _Lines(total, _Clock(already, EVERY_S, look_every), as_json)
         return
     from rich.console import Console  # late: only terminals need it
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -36,7 +41,7 @@ def progress(total: int, *, as_json: bool, already: int = 0) -> Iterator[Shown]:
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), Left())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("problems", total=total, completed=already, rate="")
-        clock = _Clock(already, 0.2)
+        clock = _Clock(already, 0.2, look_every)
 
         def show(done: int, tallies: Sequence[Tally]) -> None:
             if clock.due():
@@ -53,15 +58,16 @@ def _rejected(tallies: Sequence[Tally]) -> int:
 class _Clock:
     """When to speak again, and how fast it goes."""
 
-    def __init__(self, already: int, every_s: float) -> None:
+    def __init__(self, already: int, every_s: float, look_every: int) -> None:
         self.began_s = self.spoke_s = time.monotonic()
         self.already = already
         self.every_s = every_s
+        self.look_every = look_every
         self.calls = 0
 
     def due(self) -> bool:
         self.calls += 1
-        if self.calls % LOOK_EVERY:
+        if self.calls % self.look_every:
             return False
         now_s = time.monotonic()
         if now_s - self.spoke_s < self.every_s:
@@ -74,10 +80,10 @@ class _Clock:
 
 
 class _Lines:
-    def __init__(self, total: int, already: int, as_json: bool) -> None:
+    def __init__(self, total: int, clock: _Clock, as_json: bool) -> None:
         self.total = total
         self.as_json = as_json
-        self.clock = _Clock(already, EVERY_S)
+        self.clock = clock
 
     def __call__(self, done: int, tallies: Sequence[Tally]) -> None:
         if not self.clock.due():
