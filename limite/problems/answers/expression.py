@@ -62,6 +62,8 @@ def equal(gold: Tree, given: Tree, params: Params) -> bool:
     names, domain = names_of(params), params.get("domain", "real")
     if params.get("up_to") != "constant":
         return same(gold, given, names=names, domain=domain)
+    if gold == given:
+        return True
     difference = t.add([gold, t.negative(given)])
     used = t.names_in(difference)
     for point in _POINTS:
