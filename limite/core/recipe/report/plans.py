@@ -21,20 +21,25 @@ class Plan:
     limits: Sequence[str] = ()  # names of the stage's health limits to draw
 
 
+LEARNING_RATE = Plan(
+    title="Learning rate",
+    note="As applied at each step.",
+    columns={"optim/lr": "learning rate"},
+    bounds=(0, None),
+)
+
+GRADIENT_NORM = Plan(
+    title="Gradient norm",
+    note="Before clipping.",
+    columns={"optim/gradient_norm": "gradient norm"},
+    bounds=(0, None),
+)
+
+OPTIMIZER = (LEARNING_RATE, GRADIENT_NORM)
+
 SUPERVISED = (
     Plan(title="Loss", note="Nats per target token.", columns={"loss": "loss"}),
-    Plan(
-        title="Learning rate",
-        note="As applied at each step.",
-        columns={"optim/lr": "learning rate"},
-        bounds=(0, None),
-    ),
-    Plan(
-        title="Gradient norm",
-        note="Before clipping.",
-        columns={"optim/gradient_norm": "gradient norm"},
-        bounds=(0, None),
-    ),
+    *OPTIMIZER,
 )
 
 FITTED = (
@@ -53,7 +58,7 @@ FITTED = (
         },
         around=(0.0, 1.0),
     ),
-    *SUPERVISED[1:],
+    *OPTIMIZER,
 )
 
 REINFORCED = (
@@ -123,18 +128,8 @@ REINFORCED = (
         columns={"ratio/mean_weight": "mean weight"},
         around=(0.9, 1.1),
     ),
-    Plan(
-        title="Gradient norm",
-        note="Before clipping.",
-        columns={"optim/gradient_norm": "gradient norm"},
-        bounds=(0, None),
-    ),
-    Plan(
-        title="Learning rate",
-        note="As applied at each step.",
-        columns={"optim/lr": "learning rate"},
-        bounds=(0, None),
-    ),
+    GRADIENT_NORM,
+    LEARNING_RATE,
     Plan(
         title="Time of a step",
         note="Seconds.",
@@ -168,7 +163,7 @@ PREFERRED = (
         },
         around=(0.0,),
     ),
-    *SUPERVISED[1:],
+    *OPTIMIZER,
 )
 
 DISTILLED = (

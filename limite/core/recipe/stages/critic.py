@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import ClassVar
 
 import attrs
-from attrs.validators import and_, ge, gt, le, lt
+from attrs.validators import and_, gt, lt
 
 from limite.core.kinds import LRSchedule, Objective, Optimizer
+from limite.core.recipe.stages import fields
 from limite.core.recipe.stages.base import Stage
 from limite.core.validators import option
 
@@ -45,11 +46,7 @@ class CriticSettings:
     objective: Objective | str = "value-regression"
     optimizer: Optimizer | str = "adamw"
     lr_schedule: LRSchedule | str = "constant"
-    clip_norm: float = attrs.field(
-        default=1.0,
-        validator=and_(gt(0.0), le(1e30)),
-        metadata={"help": "most that a gradient's norm may be"},
-    )
+    clip_norm: float = fields.clip_norm()
 
 
 @attrs.frozen(kw_only=True)
@@ -81,47 +78,21 @@ class FitCritic(Stage):
         validator=and_(gt(0.0), lt(1.0)),
         metadata={"help": "share of the problems that it is measured on and not fitted to"},
     )
-    steps: int = attrs.field(
-        default=200,
-        validator=and_(ge(1), le(10**9)),
-        metadata={"help": "at most", "unit": "updates"},
+    steps: int = fields.count(200, unit="updates", told="at most")
+    batch: int = fields.batch(64, "responses")
+    eval_every: int = fields.count(
+        10, unit="updates", told="between measurements of the held-out part"
     )
-    batch: int = attrs.field(
-        default=64,
-        validator=and_(ge(1), le(10**6)),
-        metadata={"help": "of one update", "unit": "responses"},
-    )
-    eval_every: int = attrs.field(
-        default=10,
-        validator=and_(ge(1), le(10**9)),
-        metadata={"help": "between measurements of the held-out part", "unit": "updates"},
-    )
-    patience: int = attrs.field(
-        default=5,
-        validator=and_(ge(1), le(10**9)),
-        metadata={"help": "measurements in a row without a lower loss, after which it ends"},
+    patience: int = fields.count(
+        5, told="measurements in a row without a lower loss, after which it ends"
     )
     objective: Objective | str = "value-regression"
     optimizer: Optimizer | str = "adamw"
     lr_schedule: LRSchedule | str = "constant"
-    clip_norm: float = attrs.field(
-        default=1.0,
-        validator=and_(gt(0.0), le(1e30)),
-        metadata={"help": "most that a gradient's norm may be"},
-    )
-    microbatch_tokens: int = attrs.field(
-        default=8192,
-        validator=and_(ge(1), le(10**9)),
-        metadata={"help": "most at once through the critic, as memory allows", "unit": "tokens"},
-    )
-    checkpoint_every: int = attrs.field(
-        default=50, validator=and_(ge(1), le(10**9)), metadata={"unit": "updates"}
-    )
-    keep: int = attrs.field(
-        default=2,
-        validator=and_(ge(1), le(10**9)),
-        metadata={"help": "the newest", "unit": "checkpoints"},
-    )
+    clip_norm: float = fields.clip_norm()
+    microbatch_tokens: int = fields.microbatch_tokens("critic")
+    checkpoint_every: int = fields.checkpoint_every(50, "updates")
+    keep: int = fields.keep()
 
     @property
     def files(self) -> tuple[str, ...]:

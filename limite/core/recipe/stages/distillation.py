@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import ClassVar
 
 import attrs
-from attrs.validators import and_, ge, gt, le, lt, optional
 
 from limite.core.kinds import LRSchedule, Objective, Optimizer
+from limite.core.recipe.stages import fields
 from limite.core.recipe.stages.base import Stage
 from limite.core.validators import option
 
@@ -41,73 +41,28 @@ class Distill(Stage):
     on_policy: bool = attrs.field(
         default=False, metadata={"help": "whether the student writes the responses"}
     )
-    response_tokens: int = attrs.field(
-        default=64,
-        validator=and_(ge(1), le(2**24)),
-        metadata={"help": "at most, of a response the student writes", "unit": "tokens"},
+    response_tokens: int = fields.tokens(64, told="at most, of a response the student writes")
+    listed_tokens: int = fields.count(
+        32, unit="tokens", told="of a list; stored ones are cut to the likeliest", most=10**6
     )
-    listed_tokens: int = attrs.field(
-        default=32,
-        validator=and_(ge(1), le(10**6)),
-        metadata={"help": "of a list; stored ones are cut to the likeliest", "unit": "tokens"},
+    temperature: float = fields.temperature(
+        "of teacher and student; stored lists must be of the same"
     )
-    temperature: float = attrs.field(
-        default=1.0,
-        validator=and_(gt(0.0), le(1000.0)),
-        metadata={"help": "of teacher and student; stored lists must be of the same"},
-    )
-    max_tokens: int | None = attrs.field(
-        default=None,
-        validator=optional(and_(ge(2), le(2**24))),
-        metadata={
-            "help": "of a prompt with its text, which is cut there; without it the context",
-            "unit": "tokens",
-        },
-    )
-    steps: int = attrs.field(
-        default=1000, validator=and_(ge(1), le(10**9)), metadata={"unit": "updates"}
-    )
-    batch: int = attrs.field(
-        default=32,
-        validator=and_(ge(1), le(10**6)),
-        metadata={"help": "of one update", "unit": "texts"},
-    )
+    max_tokens: int | None = fields.longest("its text")
+    steps: int = fields.count(1000, unit="updates")
+    batch: int = fields.batch(32, "texts")
     objective: Objective | str = "topk-kd"
-    held_out: float = attrs.field(
-        default=0.05,
-        validator=and_(ge(0.0), lt(1.0)),
-        metadata={"help": "the share of prompts, by their hash, whose texts are measured only"},
-    )
-    eval_every: int = attrs.field(
-        default=100,
-        validator=and_(ge(1), le(10**9)),
-        metadata={"help": "how often held-out texts are measured", "unit": "updates"},
-    )
-    eval_traces: int = attrs.field(
-        default=100,
-        validator=and_(ge(1), le(10**9)),
-        metadata={"help": "held-out texts that are measured, at most", "unit": "texts"},
+    held_out: float = fields.held_out_prompts(0.05, "texts")
+    eval_every: int = fields.eval_every(100, "texts")
+    eval_traces: int = fields.count(
+        100, unit="texts", told="held-out texts that are measured, at most"
     )
     optimizer: Optimizer | str = "adamw"
     lr_schedule: LRSchedule | str = "warmup-stable-decay"
-    clip_norm: float = attrs.field(
-        default=1.0,
-        validator=and_(gt(0.0), le(1e30)),
-        metadata={"help": "most that a gradient's norm may be"},
-    )
-    microbatch_tokens: int = attrs.field(
-        default=8192,
-        validator=and_(ge(1), le(10**9)),
-        metadata={"help": "most at once through the learner, as memory allows", "unit": "tokens"},
-    )
-    checkpoint_every: int = attrs.field(
-        default=100, validator=and_(ge(1), le(10**9)), metadata={"unit": "steps"}
-    )
-    keep: int = attrs.field(
-        default=2,
-        validator=and_(ge(1), le(10**9)),
-        metadata={"help": "the newest", "unit": "checkpoints"},
-    )
+    clip_norm: float = fields.clip_norm()
+    microbatch_tokens: int = fields.microbatch_tokens()
+    checkpoint_every: int = fields.checkpoint_every(100)
+    keep: int = fields.keep()
 
     @property
     def supplies(self) -> frozenset[str]:

@@ -8,6 +8,7 @@ import attrs
 from attrs.validators import and_, ge, gt, le, lt
 
 from limite.core.kinds import Verifier
+from limite.core.recipe.stages import fields
 from limite.core.recipe.stages.base import Mix, Stage
 
 
@@ -21,19 +22,9 @@ class Eval(Stage):
     count: int = attrs.field(
         default=400, validator=and_(ge(2), le(10**8)), metadata={"unit": "problems"}
     )
-    samples: int = attrs.field(
-        default=4, validator=and_(ge(1), le(10**6)), metadata={"help": "responses to a problem"}
-    )
-    max_tokens: int = attrs.field(
-        default=64,
-        validator=and_(ge(1), le(2**24)),
-        metadata={"help": "at most, of a response", "unit": "tokens"},
-    )
-    temperature: float = attrs.field(
-        default=1.0,
-        validator=and_(gt(0.0), le(1000.0)),
-        metadata={"help": "that responses are sampled at"},
-    )
+    samples: int = fields.count(4, told="responses to a problem", most=10**6)
+    max_tokens: int = fields.tokens(64, told="at most, of a response")
+    temperature: float = fields.temperature("that responses are sampled at")
     verifier: Verifier | str = "exact"
     against: str | None = attrs.field(
         default=None, metadata={"help": "the earlier eval stage to be compared with"}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 import attrs
-from attrs.validators import and_, ge, gt, le, lt, optional
 
 from limite.core.kinds import LRSchedule, Objective, Optimizer
+from limite.core.recipe.stages import fields
 from limite.core.recipe.stages.base import Stage
 from limite.core.recipe.stages.reinforcement import START
 
@@ -33,27 +33,12 @@ class Preference(Stage):
             "ones; this or `pairs`"
         },
     )
-    pairs_per_group: int = attrs.field(
-        default=1,
-        validator=and_(ge(1), le(10**5)),
-        metadata={"help": "at most, of a group of `rollouts`, each response in one"},
+    pairs_per_group: int = fields.count(
+        1, told="at most, of a group of `rollouts`, each response in one", most=10**5
     )
-    max_tokens: int | None = attrs.field(
-        default=None,
-        validator=optional(and_(ge(2), le(2**24))),
-        metadata={
-            "help": "of a prompt with a response, which is cut there; without it the context",
-            "unit": "tokens",
-        },
-    )
-    steps: int = attrs.field(
-        default=200, validator=and_(ge(1), le(10**9)), metadata={"unit": "updates"}
-    )
-    batch: int = attrs.field(
-        default=32,
-        validator=and_(ge(1), le(10**6)),
-        metadata={"help": "of one update", "unit": "pairs"},
-    )
+    max_tokens: int | None = fields.longest("a response")
+    steps: int = fields.count(200, unit="updates")
+    batch: int = fields.batch(32, "pairs")
     objective: Objective | str = "dpo"
     reference: str = attrs.field(
         default=START,
@@ -66,41 +51,17 @@ class Preference(Stage):
         default=False,
         metadata={"help": "whether the reference reads every pair once, before the first update"},
     )
-    held_out: float = attrs.field(
-        default=0.1,
-        validator=and_(ge(0.0), lt(1.0)),
-        metadata={"help": "the share of prompts, by their hash, whose pairs are measured only"},
-    )
-    eval_every: int = attrs.field(
-        default=50,
-        validator=and_(ge(1), le(10**9)),
-        metadata={"help": "how often held-out pairs are measured", "unit": "updates"},
-    )
-    eval_pairs: int = attrs.field(
-        default=200,
-        validator=and_(ge(1), le(10**9)),
-        metadata={"help": "held-out pairs that are measured, at most", "unit": "pairs"},
+    held_out: float = fields.held_out_prompts(0.1, "pairs")
+    eval_every: int = fields.eval_every(50, "pairs")
+    eval_pairs: int = fields.count(
+        200, unit="pairs", told="held-out pairs that are measured, at most"
     )
     optimizer: Optimizer | str = "adamw"
     lr_schedule: LRSchedule | str = "warmup-stable-decay"
-    clip_norm: float = attrs.field(
-        default=1.0,
-        validator=and_(gt(0.0), le(1e30)),
-        metadata={"help": "most that a gradient's norm may be"},
-    )
-    microbatch_tokens: int = attrs.field(
-        default=8192,
-        validator=and_(ge(1), le(10**9)),
-        metadata={"help": "most at once through the learner, as memory allows", "unit": "tokens"},
-    )
-    checkpoint_every: int = attrs.field(
-        default=100, validator=and_(ge(1), le(10**9)), metadata={"unit": "steps"}
-    )
-    keep: int = attrs.field(
-        default=2,
-        validator=and_(ge(1), le(10**9)),
-        metadata={"help": "the newest", "unit": "checkpoints"},
-    )
+    clip_norm: float = fields.clip_norm()
+    microbatch_tokens: int = fields.microbatch_tokens()
+    checkpoint_every: int = fields.checkpoint_every(100)
+    keep: int = fields.keep()
 
     @property
     def supplies(self) -> frozenset[str]:

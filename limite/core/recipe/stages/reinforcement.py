@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 import attrs
-from attrs.validators import and_, ge, gt, le, optional
+from attrs.validators import and_, ge, le, optional
 
 from limite.core.health.limits import HealthLimits
 from limite.core.kinds import (
@@ -18,6 +18,7 @@ from limite.core.kinds import (
     RolloutSchedule,
     Verifier,
 )
+from limite.core.recipe.stages import fields
 from limite.core.recipe.stages.base import Mix, Stage
 from limite.core.recipe.stages.critic import CriticSettings
 from limite.core.rollout.shaping import OverlongPenalty
@@ -43,17 +44,9 @@ class RL(Stage):
     trains: ClassVar[bool] = True
     records_rollouts: ClassVar[bool] = True
     problems: Mix
-    steps: int = attrs.field(
-        default=100, validator=and_(ge(1), le(10**9)), metadata={"unit": "rollout batches"}
-    )
-    groups: int = attrs.field(
-        default=64,
-        validator=and_(ge(1), le(10**6)),
-        metadata={"help": "problems of a rollout batch"},
-    )
-    rollouts: int = attrs.field(
-        default=8, validator=and_(ge(1), le(10**5)), metadata={"help": "responses to a problem"}
-    )
+    steps: int = fields.count(100, unit="rollout batches")
+    groups: int = fields.count(64, told="problems of a rollout batch", most=10**6)
+    rollouts: int = fields.count(8, told="responses to a problem", most=10**5)
     off_policy_updates: int = attrs.field(
         default=0,
         validator=and_(ge(0), le(10**6)),
@@ -61,21 +54,13 @@ class RL(Stage):
             "help": "updates after the first of a batch: u deals its groups to u + 1 updates"
         },
     )
-    max_tokens: int = attrs.field(
-        default=64,
-        validator=and_(ge(1), le(2**24)),
-        metadata={"help": "at most, of a response", "unit": "tokens"},
-    )
+    max_tokens: int = fields.tokens(64, told="at most, of a response")
     budget: str = attrs.field(
         default="fixed-response",
         validator=option("fixed-response", "native-context"),
         metadata={"help": "the same for every response, or what its prompt leaves of the context"},
     )
-    temperature: float = attrs.field(
-        default=1.0,
-        validator=and_(gt(0.0), le(1000.0)),
-        metadata={"help": "that responses are sampled at"},
-    )
+    temperature: float = fields.temperature("that responses are sampled at")
     objective: Objective | str = "dppo"
     reference: str | None = attrs.field(
         default=None,
@@ -120,33 +105,14 @@ class RL(Stage):
     rollout_schedule: RolloutSchedule | str = "complete-episodes"
     optimizer: Optimizer | str = "adamw"
     lr_schedule: LRSchedule | str = "warmup-stable-decay"
-    clip_norm: float = attrs.field(
-        default=1.0,
-        validator=and_(gt(0.0), le(1e30)),
-        metadata={"help": "most that a gradient's norm may be"},
-    )
-    microbatch_tokens: int = attrs.field(
-        default=8192,
-        validator=and_(ge(1), le(10**9)),
-        metadata={"help": "most at once through the learner, as memory allows", "unit": "tokens"},
-    )
+    clip_norm: float = fields.clip_norm()
+    microbatch_tokens: int = fields.microbatch_tokens()
     health: HealthLimits = attrs.field(factory=HealthLimits)
-    stop_after_flat_batches: int = attrs.field(
-        default=8,
-        validator=and_(ge(1), le(10**9)),
-        metadata={
-            "help": "in a row without anything to learn: the run fails",
-            "unit": "rollout batches",
-        },
+    stop_after_flat_batches: int = fields.count(
+        8, unit="rollout batches", told="in a row without anything to learn: the run fails"
     )
-    checkpoint_every: int = attrs.field(
-        default=10, validator=and_(ge(1), le(10**9)), metadata={"unit": "rollout batches"}
-    )
-    keep: int = attrs.field(
-        default=2,
-        validator=and_(ge(1), le(10**9)),
-        metadata={"help": "the newest", "unit": "checkpoints"},
-    )
+    checkpoint_every: int = fields.checkpoint_every(10, "rollout batches")
+    keep: int = fields.keep()
 
     @property
     def supplies(self) -> frozenset[str]:
