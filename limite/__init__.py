@@ -47,8 +47,10 @@ if TYPE_CHECKING:
     from limite.core.recipe.stages import Distill as Distill
     from limite.core.recipe.stages import Eval as Eval
     from limite.core.recipe.stages import FitCritic as FitCritic
+    from limite.core.recipe.stages import Greedy as Greedy
     from limite.core.recipe.stages import Mix as Mix
     from limite.core.recipe.stages import Preference as Preference
+    from limite.core.recipe.stages import Soup as Soup
     from limite.core.rollout.shaping import OverlongPenalty as OverlongPenalty
     from limite.core.seeds import Seeds as Seeds
     from limite.core.tokenizer import CharacterTokenizer as CharacterTokenizer
@@ -116,7 +118,9 @@ _MODULES = {
     "limite.core.model.spec": "AttentionShape ModelSpec",
     "limite.core.pretrained.tokenizer": "PretrainedTokenizer",
     "limite.core.recipe.recipe": "Recipe",
-    "limite.core.recipe.stages": "CriticSettings Distill Eval FitCritic Mix Preference RL SFT",
+    "limite.core.recipe.stages": (
+        "CriticSettings Distill Eval FitCritic Greedy Mix Preference RL SFT Soup"
+    ),
     "limite.core.rollout.shaping": "OverlongPenalty",
     "limite.core.seeds": "Seeds",
     "limite.core.tokenizer": "CharacterTokenizer",

@@ -25,13 +25,14 @@ class Benchmark:
     """Problems and the terms on which they are asked.
 
     Without ``samples`` one response to each, of the likeliest token every time; with them so many
-    seeded samples at temperature 1.
+    seeded samples at ``temperature``.
     """
 
     problems: Sequence[Problem]
     samples: int | None = None
     max_tokens: int = 256
     seed: int = 1
+    temperature: float = 1.0
     verifier: Verifier = attrs.field(factory=Exact)
 
     @classmethod
@@ -53,7 +54,7 @@ class Benchmark:
             max_tokens=self.max_tokens,
             context=context,
         )
-        temperature = LIKELIEST if self.samples is None else 1.0
+        temperature = LIKELIEST if self.samples is None else self.temperature
         protocol = protocol_of(
             requests,
             seed=self.seed,

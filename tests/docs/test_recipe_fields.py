@@ -27,8 +27,10 @@ from limite.core.recipe.stages import (
     Distill,
     Eval,
     FitCritic,
+    Greedy,
     Mix,
     Preference,
+    Soup,
 )
 from limite.core.rollout.shaping import OverlongPenalty
 from limite.core.tokenizer import CharacterTokenizer
@@ -37,8 +39,8 @@ from limite.core.train.correction import Correction
 PAGE = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text(encoding="utf-8")
 MODELS = (ModelSpec, LlamaSpec, LinearScaling, Llama3Scaling, YarnScaling)
 TOKENIZERS = (CharacterTokenizer, PretrainedTokenizer)
-STAGES = (SFT, Distill, RL, FitCritic, Preference, Eval)
-PARTS = (Mix, HealthLimits, OverlongPenalty, Correction, CriticSettings)
+STAGES = (SFT, Distill, RL, FitCritic, Preference, Soup, Eval)
+PARTS = (Mix, HealthLimits, OverlongPenalty, Correction, CriticSettings, Greedy)
 SETTINGS = (Recipe, *STAGES, *PARTS, *MODELS, *TOKENIZERS)
 
 
@@ -90,7 +92,7 @@ def test_both_examples_are_one_recipe(tmp_path: Path) -> None:
 
 
 def test_the_example_of_a_critic_is_sound(tmp_path: Path) -> None:
-    (text,) = re.findall(r"^``` toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    text, _ = re.findall(r"^``` toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     place = tmp_path / "critic.toml"
     place.write_text(f'name = "critic"\n\n{text}', encoding="utf-8")
     loaded, plan = check_file(place, (), load_registry())
@@ -99,3 +101,13 @@ def test_the_example_of_a_critic_is_sound(tmp_path: Path) -> None:
     assert critic.updates == 200
     assert critic.trained_tokens > 0
     assert more.operations / more.trained_tokens > rl.operations / rl.trained_tokens
+
+
+def test_the_example_of_a_soup_is_sound(tmp_path: Path) -> None:
+    _, text = re.findall(r"^``` toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    base = '[stages.base]\ntype = "sft"\nproblems = { sources = { sum-chain = 1 } }\n'
+    place = tmp_path / "soup.toml"
+    place.write_text(f'name = "soup"\n\n{base}\n{text}', encoding="utf-8")
+    loaded, plan = check_file(place, (), load_registry())
+    assert list(loaded.recipe.stages) == ["base", "one", "two", "soup"]
+    assert (plan.stages[-1].steps, plan.stages[-1].trained_tokens) == (1, 0)

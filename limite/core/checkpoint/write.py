@@ -8,7 +8,7 @@ import hashlib
 import os
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +42,12 @@ def write_checkpoint(
     state: Mapping[str, Any],
     contract: Mapping[str, Any],
     keep: int,
+    *,
+    pinned: Collection[int] = (),
 ) -> Path:
     """Publishes ``directory/step-000100`` and keeps the newest ``keep`` checkpoints.
+
+    Beside them stay those of ``pinned`` steps.
 
     ``payloads`` is file name (without ending) to tensor name to tensor; ``state`` and ``contract``
     are plain data. Older checkpoints go only after the new one was read back and verified. A good
@@ -68,7 +72,7 @@ def write_checkpoint(
             finally:
                 shutil.rmtree(aside, ignore_errors=True)
             verify(target)
-            _retain(directory, step, keep)
+            _retain(directory, step, keep, pinned)
     except OSError as error:
         advice = (
             "older checkpoints are untouched; free some and resume, "
@@ -180,7 +184,7 @@ def _publish(aside: Path, target: Path, manifest: Manifest) -> None:
     sync_directory(target.parent)
 
 
-def _retain(directory: Path, step: int, keep: int) -> None:
+def _retain(directory: Path, step: int, keep: int, pinned: Collection[int]) -> None:
     """Deletes older checkpoints beyond ``keep``; that of ``step`` is known to be good."""
     earlier = {
         number: entry
@@ -192,6 +196,8 @@ def _retain(directory: Path, step: int, keep: int) -> None:
         entry = earlier[number]
         if kept < keep and _looks_good(entry):
             kept += 1
+            continue
+        if number in pinned:
             continue
         # Renamed first: a deletion cut short must not look like a checkpoint.
         doomed = entry.with_name(f"{_DELETING}{entry.name}-{secrets.token_hex(4)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +15,11 @@ from limite.core.cli.table import show_json, show_table
 from limite.core.errors import LimiteError
 
 if TYPE_CHECKING:
+    from limite.core.model.decoder import Decoder
     from limite.core.pretrained.export import Source
     from limite.core.pretrained.soup import Soup
-    from limite.core.pretrained.soup_greedy import Score, Tried
+    from limite.core.pretrained.soup_greedy import Tried
     from limite.core.tokenizer import Tokenizer
-
-BENCHMARK = ("limite.evaluate.benchmark", "Benchmark")
-"""Named as text: ``core`` knows nothing of what is above it."""
 
 
 @click.command()
@@ -97,6 +94,8 @@ def soup(
     from limite.core.pretrained.dtype_names import stored_dtype
     from limite.core.pretrained.new_directory import refuse_existing
     from limite.core.pretrained.soup import Soup
+    from limite.core.recipe.tasting import benchmark as benchmark_class
+    from limite.core.recipe.tasting import greedy_record
 
     kind = None if dtype is None else stored_dtype(dtype)
     refuse_existing(to)
@@ -107,9 +106,7 @@ def soup(
     problems = None
     if benchmark is not None:
         terms = {"samples": samples, "max_tokens": max_tokens or 256}
-        problems = getattr(importlib.import_module(BENCHMARK[0]), BENCHMARK[1]).read(
-            benchmark, **terms
-        )
+        problems = benchmark_class().read(benchmark, **terms)
     opened = [_opened(name) for name in models]
     made = Soup.of([(name, source) for name, (source, _) in zip(models, opened, strict=True)])
     record: dict[str, Any] = {"method": "uniform" if given is None else "weighted"}
@@ -117,12 +114,7 @@ def soup(
     if problems is not None:
         tried, results = _greedy(made, opened[0][1], problems, kind, quiet=as_json)
         shares = tried.weights(len(models))
-        record = {
-            "method": "greedy",
-            "greedy": tried.record(models),
-            "protocol": results["protocol"],
-            "scope": results["scope"],
-        }
+        record = greedy_record(tried.record(models), results)
     elif given is not None and shares != tuple(given):
         record["weights_given"] = given
     with weights_progress(quiet=as_json) as progress:
@@ -184,23 +176,20 @@ def _greedy(
 ) -> tuple[Tried, dict[str, Any]]:
     """Measures averages on the benchmark, as they would be stored, and shows each."""
     from limite.core.device import choose_device
-    from limite.core.pretrained.soup_greedy import Score, Trial, greedy
+    from limite.core.pretrained.soup_greedy import Trial, greedy, shown
+    from limite.core.recipe.tasting import measuring
 
     names = [model.name for model in made.models]
     terms: dict[str, Any] = {}
 
-    def measure(chosen: tuple[int, ...]) -> Score:
-        shares = tuple(1 / len(chosen) if each in chosen else 0.0 for each in range(len(names)))
-        decoder = made.decoder(shares, stored=dtype, device=choose_device())
-        results, _ = problems.measure(decoder, tokenizer)
-        terms.update(results)
-        low, high = results["interval"]
-        return Score(correct=results["correct"], total=results["total"], interval=(low, high))
+    def make(shares: tuple[float, ...]) -> Decoder:
+        return made.decoder(shares, stored=dtype, device=choose_device())
 
     def tell(trial: Trial) -> None:
         if not quiet:
-            click.echo(f"{' + '.join(names[each] for each in trial.models)}: {_shown(trial.score)}")
+            click.echo(f"{' + '.join(names[each] for each in trial.models)}: {shown(trial.score)}")
 
+    measure = measuring(make, len(names), problems, tokenizer, terms)
     tried = greedy(names, measure, tell)
     if not quiet:
         click.echo("")
@@ -218,7 +207,3 @@ def _greedy(
         click.echo("(the same problems chose the models: measure the soup on others)")
         click.echo("")
     return tried, terms
-
-
-def _shown(score: Score) -> str:
-    return f"{score.correct:,}/{score.total:,} = {100 * float(score.accuracy):.1f}%"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 
@@ -74,6 +75,12 @@ def average(tensors: Sequence[Tensor], weights: Sequence[float], dtype: torch.dt
         agreed = torch.stack([tensor == taken[0][0] for tensor, _ in taken]).all(0)
         total = torch.where(agreed, taken[0][0], total)
     return rounded(total, dtype)
+
+
+def widened(tensors: Sequence[Tensor]) -> Sequence[Tensor]:
+    """Tensors of several dtypes in the narrowest that holds the values of all of them."""
+    wide = functools.reduce(torch.promote_types, (tensor.dtype for tensor in tensors))
+    return [tensor if tensor.dtype == wide else tensor.to(wide) for tensor in tensors]
 
 
 def rounded(values: Tensor, dtype: torch.dtype) -> Tensor:

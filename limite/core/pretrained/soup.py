@@ -22,7 +22,7 @@ from limite.core.checkpoint.tensor_header import TensorEntry
 from limite.core.errors import LimiteError
 from limite.core.model.decoder import Decoder
 from limite.core.model.init import unset_decoder
-from limite.core.pretrained.average import average
+from limite.core.pretrained.average import average, widened
 from limite.core.pretrained.directory import file_name
 from limite.core.pretrained.export import Exported, Progress, Source, export_model
 from limite.core.pretrained.soup_match import notes, refuse_different
@@ -99,7 +99,8 @@ class Averages:
                 reader = model.tensors.home[own].pieces(own, values=values)
                 readers.append(files.enter_context(closing(reader)))
             begin = 0
-            for pieces in zip(*readers, strict=True):
+            for read in zip(*readers, strict=True):
+                pieces = widened(read)
                 part = average(pieces, weights, dtype)
                 if not part.isfinite().all():
                     _refuse_infinite(file_name(name), [model for model, _ in ordered], pieces, part)
@@ -115,10 +116,13 @@ class Soup:
     models: Sequence[Ingredient]
 
     @classmethod
-    def of(cls, sources: Sequence[tuple[str, Source]]) -> Soup:
-        """The models by the names they are called; a SettingsError tells all that differs."""
+    def of(cls, sources: Sequence[tuple[str, Source]], *, dtypes: bool = True) -> Soup:
+        """The models by the names they are called; a SettingsError tells all that differs.
+
+        Without ``dtypes`` tensors may be of several, and the widest is what all are read as.
+        """
         assert sources, "a soup is made of something"
-        refuse_different(sources)
+        refuse_different(sources, dtypes=dtypes)
         return cls(models=[Ingredient.of(name, source) for name, source in sources])
 
     def decoder(
@@ -132,12 +136,18 @@ class Soup:
         """The average as a decoder, its weights those that a directory ``stored`` so would hold."""
         spec = self.models[0].source.spec
         decoder = unset_decoder(spec, dtype=dtype, device=device)
+        self.fill(decoder, weights, stored=stored)
+        return decoder.eval()
+
+    @torch.no_grad()
+    def fill(
+        self, decoder: Decoder, weights: Sequence[float], *, stored: str | None = None
+    ) -> None:
+        """Puts the average into a decoder of the models' architecture."""
         averages = self._averages(weights)
         kinds = self._stored(stored)
-        with torch.no_grad():
-            for name, parameter in decoder.named_parameters():
-                parameter.copy_(averages.deferred(name, kinds.get(name)).make())
-        return decoder.eval()
+        for name, parameter in decoder.named_parameters():
+            parameter.copy_(averages.deferred(name, kinds.get(name)).make())
 
     def write(
         self,

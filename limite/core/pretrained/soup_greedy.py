@@ -107,3 +107,8 @@ def greedy(
         steps.append(Trial(models=candidate, score=score, kept=kept))
         tell(steps[-1])
     return Tried(single=single, steps=steps, chosen=chosen)
+
+
+def shown(score: Score) -> str:
+    """Like ``3/8 = 37.5%``."""
+    return f"{score.correct:,}/{score.total:,} = {100 * float(score.accuracy):.1f}%"

@@ -29,10 +29,10 @@ SHOWN = 6
 """The most differences that are told of one file, or of all tensors, of two models."""
 
 
-def refuse_different(models: Sequence[Named]) -> None:
+def refuse_different(models: Sequence[Named], *, dtypes: bool = True) -> None:
     """A SettingsError that tells how models differ from the first, all of it at once."""
     first = models[0]
-    wrong = [mistake for other in models[1:] for mistake in _differences(first, other)]
+    wrong = [each for other in models[1:] for each in differences(first, other, dtypes=dtypes)]
     if wrong:
         raise SettingsError(wrong)
 
@@ -48,7 +48,8 @@ def notes(models: Sequence[Named]) -> list[str]:
     ]
 
 
-def _differences(first: Named, other: Named) -> Iterator[Mistake]:
+def differences(first: Named, other: Named, *, dtypes: bool = True) -> Iterator[Mistake]:
+    """How a model differs from the first; without ``dtypes`` those of tensors may be any."""
     (name, mine), (other_name, theirs) = first, other
 
     def mistake(path: str, ours: str, others: str, file: str | None = None) -> Mistake:
@@ -61,7 +62,9 @@ def _differences(first: Named, other: Named) -> Iterator[Mistake]:
             told = [mistake("", _short(str(mine.spec)), _short(str(theirs.spec)), CONFIG_FILE)]
         yield from _some(iter(told), CONFIG_FILE)
     if type(mine.spec) is type(theirs.spec):
-        yield from _some((mistake(*each) for each in _tensor_differences(mine, theirs)), "tensors")
+        yield from _some(
+            (mistake(*each) for each in _tensor_differences(mine, theirs, dtypes)), "tensors"
+        )
     for file in sorted(mine.files.keys() | theirs.files.keys()):
         found = _file_differences(file, mine.files.get(file), theirs.files.get(file))
         yield from _some((mistake(*each, file) for each in found), file)
@@ -96,19 +99,22 @@ def _config_differences(first: Named, other: Named) -> list[tuple[str, str, str]
     ]
 
 
-def _tensor_differences(mine: Source, theirs: Source) -> Iterator[tuple[str, str, str]]:
+def _tensor_differences(
+    mine: Source, theirs: Source, dtypes: bool
+) -> Iterator[tuple[str, str, str]]:
     for parameter in dict.fromkeys((*mine.tensor_of, *theirs.tensor_of)):
-        ours, others = _kind(mine, parameter), _kind(theirs, parameter)
+        ours, others = _kind(mine, parameter, dtypes), _kind(theirs, parameter, dtypes)
         if ours != others:
             yield shown(file_name(parameter)), ours, others
 
 
-def _kind(source: Source, parameter: str) -> str:
+def _kind(source: Source, parameter: str, dtypes: bool) -> str:
     own = source.tensor_of.get(parameter)
     if own is None:
         return "no such tensor"
     entry = source.tensors.entry(own)
-    return f"{str(entry.dtype).removeprefix('torch.')} {list(entry.shape)}"
+    shape = str(list(entry.shape))
+    return f"{str(entry.dtype).removeprefix('torch.')} {shape}" if dtypes else shape
 
 
 def _file_differences(

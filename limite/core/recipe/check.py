@@ -29,6 +29,7 @@ from limite.core.recipe.objective_checks import (
 )
 from limite.core.recipe.problem_checks import Texts, problem_faults
 from limite.core.recipe.recipe import Recipe
+from limite.core.recipe.soup_checks import soup_faults
 from limite.core.recipe.stages import (
     RL,
     SFT,
@@ -39,6 +40,7 @@ from limite.core.recipe.stages import (
     Eval,
     FitCritic,
     Preference,
+    Soup,
     Stage,
 )
 from limite.core.registry import Registry
@@ -136,6 +138,9 @@ def look_over(recipe: Recipe, registry: Registry, *, complete: bool = True) -> F
             ask(pair_faults(recipe, name, stage, texts, in_data, readable=readable), *place)
         elif isinstance(stage, Distill):
             ask(trace_faults(recipe, name, stage, texts, in_data, readable=readable), *place)
+        elif isinstance(stage, Soup):
+            found = soup_faults(recipe, name, stage, registry, texts, in_data, readable=readable)
+            ask(found, *place)
         else:
             ask(problem_faults(recipe, name, stage, registry, texts, readable=readable), *place)
         if isinstance(stage, (SFT, RL, Preference, Distill)):

@@ -23,7 +23,7 @@ from limite.core.model.settings import DecoderSpec, Model
 from limite.core.recipe.models import model_named
 from limite.core.recipe.recipe import Recipe, stage_seeds
 from limite.core.recipe.rundir import RunDirectory
-from limite.core.recipe.stages import Stage
+from limite.core.recipe.stages import Soup, Stage
 from limite.core.registry import Registry
 from limite.core.rollout.stop import StopRequest
 from limite.core.seeds import Seeds
@@ -109,7 +109,9 @@ class StageContext:
         return settings_of(self.recipe).decoder(self.tokenizer.vocabulary, seeds, values=values)
 
     def start_stage(self) -> str | None:
-        """The stage whose weights this one begins with; None means new weights."""
+        """The stage whose weights this one begins with; None means new weights, or no such one."""
+        if not self.stage.has_start:
+            return None
         if self.stage.start is not None:
             return self.stage.start
         return next(reversed(earlier_training(self.recipe, self.name)), None)
@@ -144,6 +146,13 @@ class StageContext:
             )
 
     # Other stages
+
+    def pinned_steps(self) -> set[int]:
+        """The steps whose checkpoints of this stage a later soup is made of."""
+        names = list(self.recipe.stages)
+        later = [self.recipe.stages[name] for name in names[names.index(self.name) + 1 :]]
+        members = [member for each in later if isinstance(each, Soup) for member in each.members]
+        return {int(each.step) for each in members if each.stage == self.name and each.step}
 
     def results_of(self, stage: str) -> dict[str, Any]:
         """The results of an earlier ``Eval`` stage."""

@@ -20,7 +20,7 @@ from limite.core.model.settings import DecoderSpec
 from limite.core.pretrained.settings import at
 from limite.core.recipe.problem_checks import Texts
 from limite.core.recipe.recipe import Recipe
-from limite.core.recipe.stages import RL, SFT, Distill, Eval, FitCritic, Preference, Stage
+from limite.core.recipe.stages import RL, SFT, Distill, Eval, FitCritic, Preference, Soup, Stage
 from limite.core.registry import Registry
 
 if TYPE_CHECKING:
@@ -176,6 +176,17 @@ def _stage_plan(
         memory += BYTES * parameters  # the best there was
         memory += training_bytes(spec, parameters, max(stage.microbatch_tokens, round(row)))
         objective, reads = _reads(stage.objective, registry)
+    elif isinstance(stage, Soup):
+        steps = 1
+        if stage.greedy is not None:
+            # Every model by itself, and every average but the first.
+            rows = (2 * len(stage.of) - 1) * len(texts.prompts) * stage.greedy.samples
+            sampled = rows * stage.greedy.max_tokens
+            operations = 2.0 * parameters * (sampled + rows * texts.mean_prompt)
+            operations += rows * mixing(texts.mean_prompt + stage.greedy.max_tokens)
+            at_once = len(texts.prompts) * stage.greedy.samples
+            longest = texts.longest_prompt + stage.greedy.max_tokens
+            memory += cache_bytes(decoder, at_once, longest)
     elif isinstance(stage, Eval):
         rows = stage.count * stage.samples
         sampled = rows * stage.max_tokens

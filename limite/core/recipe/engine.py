@@ -172,13 +172,13 @@ def receipt_of(
         "files": {
             **settings_of(loaded.recipe).hashes(),
             **loaded.recipe.tokenizer.hashes,
-            **hashes_of_texts(loaded.recipe, chosen),
         },
+        "stage_files": hashes_of_files(loaded.recipe, chosen),
     }
 
 
-def hashes_of_texts(recipe: Recipe, chosen: Sequence[str]) -> dict[str, str]:
-    """SHA-256 of each file of texts that the chosen stages read."""
+def hashes_of_files(recipe: Recipe, chosen: Sequence[str]) -> dict[str, str]:
+    """SHA-256 of each file that the chosen stages read."""
     found = {}
     for path in sorted({each for name in chosen for each in recipe.stages[name].files}):
         try:

@@ -7,6 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import attrs
+import torch
+
+from limite.core.checkpoint.tensor_header import TensorEntry
 from limite.core.errors import LimiteError
 from limite.core.model.init import unset_decoder
 from limite.core.model.settings import DecoderSpec
@@ -17,8 +21,10 @@ from limite.core.pretrained.generation import GENERATION_FILE, Generation
 from limite.core.pretrained.json_files import read_bytes
 from limite.core.pretrained.load import matching
 from limite.core.pretrained.settings import Pretrained
+from limite.core.pretrained.tensor_file import DeferredTensor
 from limite.core.pretrained.tokenizer import PretrainedTokenizer
 from limite.core.recipe.context import model_of, settings_of
+from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.trained import Trained
 from limite.core.tokenizer import CharacterTokenizer, Tokenizer
 
@@ -29,23 +35,53 @@ def run_source(found: Trained) -> Source:
     What came from a directory must still be what the run's receipt says.
     """
     refuse_other_files(found)
-    model, tokenizer = settings_of(found.recipe), found.recipe.tokenizer
-    spec = model_of(found.recipe)
-    files = _tokenizer_files(tokenizer, spec)
-    if isinstance(model, Pretrained):
-        config: Mapping[str, Any] = model.directory.config
-    else:
-        config = {**config_of(spec), **_ids(files)}
-    decoder = unset_decoder(spec, device="meta")
+    notes = (*found.notes(), *_unsaid(found.recipe.tokenizer))
+    return attrs.evolve(with_weights(planned_source(found.recipe), found), notes=notes)
+
+
+def with_weights(planned: Source, found: Trained) -> Source:
+    """The same model with the weights of a stage, verified."""
+    decoder = unset_decoder(planned.spec, device="meta")
     tensors, aliases = found.weights()
     names = {name: aliases.get(name, name) for name, _ in decoder.named_parameters()}
+    return attrs.evolve(planned, tensors=tensors, tensor_of=matching(decoder, tensors, names))
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Shapes:
+    """Tensors that are not there yet: their dtype and shapes alone."""
+
+    shapes: Mapping[str, tuple[int, ...]]
+    dtype: torch.dtype
+
+    def entry(self, name: str) -> TensorEntry:
+        return TensorEntry(self.dtype, self.shapes[name], 0, 0)
+
+    def deferred(self, name: str, _dtype: torch.dtype | None = None) -> DeferredTensor:
+        raise AssertionError(f"{name} has no values yet")
+
+
+def planned_source(recipe: Recipe, *, files: bool = True) -> Source:
+    """What a stage of the recipe will leave, before it has.
+
+    Without ``files`` there is nothing but the tensors: not every model and tokenizer can be
+    written as files of a directory.
+    """
+    spec, model = model_of(recipe), settings_of(recipe)
+    beside = _tokenizer_files(recipe.tokenizer, spec) if files else {}
+    config: Mapping[str, Any] = {}
+    if files and isinstance(model, Pretrained):
+        config = model.directory.config
+    elif files:
+        config = {**config_of(spec), **_ids(beside)}
+    decoder = unset_decoder(spec, device="meta")
+    shapes = {name: tuple(each.shape) for name, each in decoder.named_parameters()}
     return Source(
         spec=spec,
         config=config,
-        tensors=tensors,
-        tensor_of=matching(decoder, tensors, names),
-        files=files,
-        notes=(*found.notes(), *_unsaid(tokenizer)),
+        tensors=Shapes(shapes=shapes, dtype=decoder.dtype),
+        tensor_of={name: name for name in shapes},
+        files=beside,
     )
 
 

@@ -12,7 +12,7 @@ from limite.core.recipe.context import earlier_training
 from limite.core.recipe.load import LoadedRecipe
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.rundir import RunDirectory
-from limite.core.recipe.stages import RL, FitCritic
+from limite.core.recipe.stages import RL, FitCritic, Soup
 
 
 def chosen_stages(recipe: Recipe, only: Sequence[str]) -> list[str]:
@@ -31,6 +31,8 @@ def needed_by(recipe: Recipe, name: str) -> list[str]:
     """The earlier stages that a stage takes something from."""
     stage = recipe.stages[name]
     needed = [stage.start] if stage.start is not None else earlier_training(recipe, name)[-1:]
+    if isinstance(stage, Soup):
+        needed = [member.stage for member in stage.members if member.stage is not None]
     others = [getattr(stage, field, None) for field in ("against", "reference", "rollouts")]
     if isinstance(stage, FitCritic):
         others.append(stage.rollouts_among(recipe.stages, name))

@@ -81,7 +81,7 @@ def problem_faults(
         return
     mix = mix_of(stage)
     unknown = set()
-    for fault in _generator_faults(mix, registry):
+    for fault in generator_faults(mix, registry):
         unknown.add(fault.path[-1])
         yield fault
     sources = {each: weight for each, weight in mix.sources.items() if each not in unknown}
@@ -105,11 +105,9 @@ def problem_faults(
             ]
     if not readable:
         return
-    lacking = recipe.tokenizer.lacking(texts_of_problems)
+    lacking = [*lacking_faults(recipe, name, texts_of_problems)]
+    yield from lacking
     if lacking:
-        message = f"lacks {', '.join(map(repr, lacking))}, which problems of {name!r} contain"
-        characters = isinstance(recipe.tokenizer, CharacterTokenizer)
-        yield Fault(("tokenizer", "alphabet") if characters else ("tokenizer",), message)
         return
     documents: list[Document] = []
     try:
@@ -121,6 +119,37 @@ def problem_faults(
         return
     texts[name] = Texts(prompts=prompts, documents=[len(document.ids) for document in documents])
     yield from text_faults(recipe, stage, texts[name])
+
+
+def lacking_faults(recipe: Recipe, name: str, texts: Sequence[str]) -> Iterator[Fault]:
+    """What texts of a stage contain and the tokenizer cannot write."""
+    lacking = recipe.tokenizer.lacking(texts)
+    if lacking:
+        message = f"lacks {', '.join(map(repr, lacking))}, which problems of {name!r} contain"
+        characters = isinstance(recipe.tokenizer, CharacterTokenizer)
+        yield Fault(("tokenizer", "alphabet") if characters else ("tokenizer",), message)
+
+
+def asked_faults(
+    recipe: Recipe,
+    name: str,
+    problems: Sequence[Problem],
+    texts: dict[str, Texts],
+    *,
+    max_tokens: int,
+) -> Iterator[Fault]:
+    """Whether problems can be put, and answered within the context; lengths go into ``texts``."""
+    lacking = [*lacking_faults(recipe, name, [each.problem for each in problems])]
+    yield from lacking
+    if lacking:
+        return
+    try:
+        prompts = [len(recipe.tokenizer.render_prompt(each)) for each in problems]
+    except LimiteError as error:  # a chat template may refuse some of them
+        yield Fault(("tokenizer",), str(error))
+        return
+    texts[name] = Texts(prompts=prompts)
+    yield from budget_faults(recipe, "fixed-response", max_tokens, texts[name])
 
 
 def _seeds(recipe: Recipe, name: str) -> Seeds:
@@ -155,7 +184,8 @@ def drawn(stage: Stage, registry: Registry, seeds: Seeds) -> list[Problem]:
     return [source.draw(arm, 0, place, 0) for arm in arms for place in range(each)]
 
 
-def _generator_faults(mix: Mix, registry: Registry) -> Iterator[Fault]:
+def generator_faults(mix: Mix, registry: Registry) -> Iterator[Fault]:
+    """Generators of a mixture that are not there."""
     for name in mix.sources:
         try:
             registry.get("generator", name).load()
@@ -186,13 +216,22 @@ def text_faults(recipe: Recipe, stage: Stage, texts: Texts) -> Iterator[Fault]:
             f"a problem with its solution has {texts.longest_document} tokens, more than the "
             f"model's context of {context} (model.context)",
         )
-    if isinstance(stage, (RL, Eval)) and texts.prompts:
-        try:
-            completion_budget(
-                stage.budget if isinstance(stage, RL) else "fixed-response",
-                prompt_tokens=texts.longest_prompt,
-                max_tokens=stage.max_tokens,
-                context=context,
-            )
-        except LimiteError as error:
-            yield Fault(("max_tokens",), str(error))
+    if isinstance(stage, (RL, Eval)):
+        budget = stage.budget if isinstance(stage, RL) else "fixed-response"
+        yield from budget_faults(recipe, budget, stage.max_tokens, texts)
+
+
+def budget_faults(recipe: Recipe, budget: str, max_tokens: int, texts: Texts) -> Iterator[Fault]:
+    """The longest prompt must leave room for a response."""
+    try:
+        context = cast(Model, recipe.model).context
+    except LimiteError:
+        return
+    if not texts.prompts:
+        return
+    try:
+        completion_budget(
+            budget, prompt_tokens=texts.longest_prompt, max_tokens=max_tokens, context=context
+        )
+    except LimiteError as error:
+        yield Fault(("max_tokens",), str(error))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, cast
 
 import attrs
@@ -12,7 +12,7 @@ from limite.core.errors import LimiteError, sentence
 from limite.core.kinds import Arm, Generator
 from limite.core.recipe.stages import Eval, Mix
 from limite.core.seeds import Name, Seeds
-from limite.core.separation import SHARE, is_held_out
+from limite.core.separation import SHARE, is_held_out, text_hash
 from limite.core.types import Problem
 
 if TYPE_CHECKING:
@@ -71,10 +71,11 @@ class ProblemSource:
             "there are too few distinct ones, so widen 'difficulty' or use fewer 'levels'"
         )
 
-    def distinct(self, count: int, *names: Name) -> list[Problem]:
+    def distinct(self, count: int, *names: Name, without: Collection[str] = ()) -> list[Problem]:
         """``count`` problems with no two alike, going round the arms by weight.
 
-        The first problems of a longer list are those of a shorter one.
+        The first problems of a longer list are those of a shorter one. Texts whose hashes are in
+        ``without`` are left out.
         """
         seen: set[str] = set()
         drawn = [0] * len(self.arms)
@@ -84,7 +85,9 @@ class ProblemSource:
             for _ in range(TRIES):
                 problem = self.draw(arm, *names, drawn[arm])
                 drawn[arm] += 1
-                if problem.id not in seen:
+                if problem.id not in seen and not (
+                    without and text_hash(problem.problem) in without
+                ):
                     break
             else:
                 raise LimiteError(

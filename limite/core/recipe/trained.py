@@ -108,6 +108,24 @@ def trained(path: str | Path, stage: str | None = None) -> Trained:
     raise LimiteError(f"{run.path}: no stage of it has left weights yet")
 
 
+def trained_at(checkpoint: str | Path) -> Trained:
+    """The weights in the folder of a checkpoint of a run."""
+    place = Path(checkpoint).absolute()
+    step = step_of(place.name)
+    inside = place.parent.name == CHECKPOINTS and len(place.parents) > 3
+    if step is None or not inside or not is_run(place.parents[3]):
+        raise LimiteError(f"{checkpoint}: not a checkpoint within the folder of a run")
+    run = RunDirectory.open(place.parents[3])
+    with naming_plugins(run):
+        recipe = load_recipe(run.path / RECIPE).recipe
+    stage = place.parents[1].name.partition("-")[2]
+    if stage not in recipe.stages or not recipe.stages[stage].trains:
+        raise LimiteError(f"{checkpoint}: its stage leaves no weights of a policy")
+    receipt = run.stage_receipt(stage)
+    finished = receipt is not None and int(receipt["steps"]) == step
+    return Trained(run=run, recipe=recipe, stage=stage, step=step, finished=finished)
+
+
 def _of_stage(run: RunDirectory, recipe: Recipe, name: str, training: list[str]) -> Trained:
     known = ", ".join(training)
     if name not in recipe.stages:

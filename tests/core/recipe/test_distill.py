@@ -124,7 +124,7 @@ def test_a_live_teacher_says_what_was_stored(
     for ours, theirs in zip(lines_of(live), lines_of(whole), strict=True):
         for figure in ("loss", "kd/teacher_mass", "kd/student_mass", "optim/gradient_norm"):
             assert ours[figure] == pytest.approx(theirs[figure], rel=1e-3), figure
-    assert any(str(teacher) in name for name in live_receipt(live)["files"])
+    assert any(str(teacher) in name for name in live_receipt(live)["stage_files"])
 
 
 def live_receipt(result: RunResult) -> dict[str, Any]:

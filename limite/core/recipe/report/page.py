@@ -12,7 +12,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from typing import Any
 
-from limite.core.recipe.report import ability, canvas, curves, parts, samples, summary, words
+from limite.core.recipe.report import (
+    ability,
+    averages,
+    canvas,
+    curves,
+    parts,
+    samples,
+    summary,
+    words,
+)
 from limite.core.recipe.report.read import Run, StageRun
 from limite.core.recipe.report.summary import Evaluation, Gate
 from limite.core.recipe.report.words import escape
@@ -22,6 +31,7 @@ KINDS = {
     "sft": "supervised",
     "rl": "reinforcement",
     "fit-critic": "fitting a critic",
+    "soup": "an average of models",
     "eval": "evaluation",
 }
 
@@ -35,6 +45,7 @@ def render(run: Run) -> str:
             ("stages", "Stages", _stages(run, found, table)),
             ("accuracy", "Held-out accuracy", ability.accuracy(run, found)),
             *((f"stage-{s.number}", f"Curves of {s.name}", _curves(s)) for s in run.stages),
+            *((f"soup-{s.number}", f"Models of {s.name}", averages.section(s)) for s in run.stages),
             ("families", "Accuracy by family", ability.families(run, found)),
             ("gates", "Health gates", _gates(run, table)),
             ("samples", "Sample responses", _samples(run)),
@@ -117,6 +128,8 @@ def _stages(run: Run, found: Sequence[Evaluation], table: Sequence[Gate]) -> str
     rows = []
     for stage in run.stages:
         verdict, tone = summary.stage_verdict(stage, by_stage, table)
+        if averaged := averages.verdict(stage):
+            verdict = averaged
         planned = words.finite(stage.settings.get("steps"))
         steps = words.count(stage.steps or None)
         if planned is not None and stage.steps is not None and stage.steps < planned:

@@ -38,6 +38,7 @@ class StageRun:
     metrics: Sequence[Mapping[str, Any]] = ()
     health: Sequence[Mapping[str, Any]] = ()
     results: Mapping[str, Any] | None = None
+    soup: Mapping[str, Any] = attrs.field(factory=dict)
     rollout_files: Sequence[Path] = ()
     chosen: bool = True
 
@@ -209,6 +210,7 @@ def _read_stage(
         metrics=metrics,
         health=_read_lines(folder, f"{place}/health.jsonl", notes),
         results=results,
+        soup=_read_object(folder, f"{place}/soup.json", notes) or {},
         rollout_files=[
             f for f in files if f.name.endswith((".jsonl", ".jsonl.zst")) and f.is_file()
         ],

@@ -141,6 +141,7 @@ class TrainingSession:
             },
             self.context.contract,
             self.keep,
+            pinned=self.context.pinned_steps(),
         )
 
     def parameters(self) -> int:

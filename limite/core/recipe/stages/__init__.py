@@ -19,10 +19,13 @@ from limite.core.recipe.stages.preference import Preference as Preference
 from limite.core.recipe.stages.reinforcement import PLAIN_ADVANTAGE as PLAIN_ADVANTAGE
 from limite.core.recipe.stages.reinforcement import RL as RL
 from limite.core.recipe.stages.reinforcement import START as START
+from limite.core.recipe.stages.soup import Greedy as Greedy
+from limite.core.recipe.stages.soup import Member as Member
+from limite.core.recipe.stages.soup import Soup as Soup
 from limite.core.recipe.stages.supervised import SFT as SFT
 
 STAGE_KINDS: dict[str, type[Stage]] = {
-    stage.kind: stage for stage in (SFT, Distill, RL, FitCritic, Preference, Eval)
+    stage.kind: stage for stage in (SFT, Distill, RL, FitCritic, Preference, Soup, Eval)
 }
 
 Stage.kinds = STAGE_KINDS  # what `type` says in settings files, and the class it stands for

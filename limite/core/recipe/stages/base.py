@@ -48,6 +48,8 @@ class Stage:
     runner: ClassVar[str]
     trains: ClassVar[bool] = False
     """Whether later stages may go on from its weights as those of a policy."""
+    has_start: ClassVar[bool] = True
+    """Whether it begins with the weights of one model."""
     gives_critic: ClassVar[bool] = False
     """Whether it leaves a critic."""
     records_rollouts: ClassVar[bool] = False
@@ -65,5 +67,5 @@ class Stage:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The files of texts that the stage reads: a run is bound to what they hold."""
+        """The files that the stage reads: a run is bound to what they hold."""
         return ()
