@@ -16,6 +16,7 @@ from typing import Any
 
 import attrs
 import pytest
+from triton.runtime.errors import InterpreterError
 
 import limite
 from limite.core.kernels import dispatch
@@ -80,8 +81,12 @@ def test_a_law_finds_the_fault(fault: Fault, tmp_path: Path) -> None:
     with _planted(path, mutant, op) as function:
         dispatch.register(Implementation(op, "fault", lambda: function))
         try:
-            with pytest.raises(AssertionError):
+            with pytest.raises((AssertionError, InterpreterError)) as found:
                 find(attrs.evolve(backend, name="fault", op=op))
+            if isinstance(found.value, InterpreterError):
+                # A wrong kernel may also compute a number that numpy warns of. Nothing else counts:
+                # a fault that is no Triton at all would find itself.
+                assert isinstance(found.value.__cause__, RuntimeWarning), found.value
         finally:
             dispatch.forget(op, "fault")
 
