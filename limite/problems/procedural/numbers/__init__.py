@@ -14,10 +14,14 @@ FAMILIES: dict[str, str] = {
     "mixtures": "mixtures:Mixtures",
     "order-of-operations": "order_of_operations:OrderOfOperations",
     "proportions": "proportions:Proportions",
+    "radical-forms": "radical_forms:RadicalForms",
     "ratio-sharing": "ratio_sharing:RatioSharing",
     "roman-numerals": "roman_numerals:RomanNumerals",
+    "rounded-values": "rounded_values:RoundedValues",
+    "scientific-notation": "scientific_notation:ScientificNotation",
     "successive-percentages": "successive_percentages:SuccessivePercentages",
     "unit-conversion": "unit_conversion:UnitConversion",
+    "weekdays": "weekdays:Weekdays",
     "work-rates": "work_rates:WorkRates",
 }
 """Name to ``module:Class`` in this package."""
