@@ -106,15 +106,18 @@ class DivisorSums(Family):
 
 def _of_power(ask: str, prime: int, exponent: int) -> int:
     """The sum over the divisors of one prime power."""
+    powers = [1]
+    for _ in range(exponent):
+        powers.append(powers[-1] * prime)
     if ask == "squares":
-        return sum(prime ** (2 * k) for k in range(exponent + 1))
+        return sum(power * power for power in powers)
     if ask == "counts":
         return (exponent + 1) * (exponent + 2) // 2
     if ask == "free":
         return 1 + prime
     if ask == "moebius":
         return 1 - prime
-    return 1 + sum(prime**k * (prime**k - prime ** (k - 1)) for k in range(1, exponent + 1))
+    return 1 + sum(power * (power - power // prime) for power in powers[1:])
 
 
 def _row(ask: str, prime: int, exponent: int) -> str:
