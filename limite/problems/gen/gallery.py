@@ -14,7 +14,7 @@ from limite.core.types import Problem
 from limite.problems.files import WORDS
 from limite.problems.gen.families import LOOKS, families_in, family, names_by_area, samples
 from limite.problems.gen.list import dial
-from limite.problems.gen.say import new_file
+from limite.problems.gen.say import new_file, report
 from limite.problems.procedural.areas import AREAS
 
 NAME = "gallery.md"
@@ -36,7 +36,8 @@ _MATHEMATICS = re.compile(r"(?<!\\)\$([^$]+)\$")
 )  # fmt: skip
 @click.option("--area", metavar="A[,B]", help="These areas alone.")
 @click.option("--force", is_flag=True, help="Replace a page that exists.")
-def gallery(place: Path, area: str | None, force: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def gallery(place: Path, area: str | None, force: bool, as_json: bool) -> None:
     """Write a page of problems in Markdown: of every family an easy, a middling and a hard one.
 
     The same families give the same page.
@@ -51,7 +52,7 @@ def gallery(place: Path, area: str | None, force: bool) -> None:
         place.write_text(text, encoding="utf-8")
     except OSError as error:
         raise storage_error(error, place) from error
-    click.echo(f"{place}: {text.count(chr(10) + '### '):,} families")
+    report(as_json, place, {"families": text.count("\n### ")})
 
 
 def page(only: set[str] | None = None) -> str:

@@ -148,7 +148,12 @@ def test_overlap_names_what_turns_up(gen: Callable, tmp_path: Path) -> None:
     files.write_problems(a, [own("1 + 1 = ?", "2"), own(words + " x", "1"), own("new", "1")])
     files.write_problems(b, [own("1+1=?", "2"), own("1 +  1 = ?!", "3"), own(words, "1")])
     found = json.loads(gen("overlap", a, b, "--json").out)
-    assert found == {"checked": 3, "exact": ["1 + 1 = ?"], "near": [words + " x"]}
+    assert (found["checked"], found["exact"]) == (3, ["1 + 1 = ?"])
+    assert (found["near"], found["reworded"], found["template"]) == ([words + " x"], [], [])
+    assert [(each["kind"], each["row"], each["other_row"]) for each in found["matches"]] == [
+        ("exact", 1, 2),
+        ("near", 2, 3),
+    ]
     shown = gen("overlap", a, b).out
     assert "1 exact and 1 near matches of 3 checked" in shown
     assert "exact: 1 + 1 = ?" in shown
@@ -164,6 +169,23 @@ def test_repetitions_are_left_out(gen: Callable, tmp_path: Path) -> None:
     assert [each.problem for each in files.read_problems(out)] == ["A", "a!", "B"]
     assert "exists; --force replaces it" in gen("merge", a, b, "-o", out).err
     assert "no such file" in gen("dedup", tmp_path / "none.jsonl", "-o", out, "--force").err
+
+
+def test_questions_in_other_words_and_templates_are_left_out(gen: Callable, tmp_path: Path) -> None:
+    a, out = tmp_path / "a.jsonl", tmp_path / "out.jsonl"
+    said = "Ana has {} apples and buys {} more at the market on Monday; how many are there now{}?"
+    questions = [
+        own(said.format(2, 3, ""), "5"),
+        own(said.format(2, 3, " altogether"), "5"),
+        own(said.format(2, 3, " now"), "6"),  # another answer: whatever it asks, it is no copy
+        own(said.format(4, 5, ""), "9"),
+        own(said.format(6, 1, ""), "7"),
+    ]
+    files.write_problems(a, questions)
+    assert "4 written, 0 repeated, 1 reworded" in gen("dedup", a, "--near", "-o", out).out
+    ended = gen("dedup", a, "--near", "--per-template", 2, "-o", out, "--force")
+    assert "3 written, 0 repeated, 1 over_template, 1 reworded" in ended.out
+    assert [each.answer.value for each in files.iterate(out)] == ["5", "6", "9"]
 
 
 def test_prompts_with_golds(gen: Callable, made: Path, tmp_path: Path) -> None:
