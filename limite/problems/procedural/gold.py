@@ -124,6 +124,17 @@ def complex_number(real: Number, imaginary: Number) -> Gold:
     return _canonical("complex", complex_text(real, imaginary), complex_latex(real, imaginary), {})
 
 
+def complex_set(values: Iterable[tuple[Number, Number]]) -> Gold:
+    """Complex numbers (real part, imaginary part) in no order, none of them real."""
+    pairs = list(dict.fromkeys(values))
+    plain = []
+    for real, imaginary in pairs:  # as answers of type set write them
+        tail = f"{'+' if real > 0 else ''}{real}" if real else ""
+        plain.append((_ONES.get(imaginary) or f"{imaginary}*i") + tail)
+    latex = ", ".join(complex_latex(*each) for each in pairs)
+    return Gold(Answer(type="set", value=f"{{{','.join(sorted(plain))}}}"), f"\\{{{latex}\\}}")
+
+
 def complex_text(real: Number, imaginary: Number) -> str:
     """``a+b*i`` in plain notation."""
     if not imaginary:
