@@ -64,12 +64,13 @@ def _read_matrix(text: str) -> list[list[Fraction]]:
 
 def decimal_text(value: Fraction) -> str:
     """A number whose decimals end, written out."""
-    places = 0
-    while (value * 10**places).denominator != 1:
+    places, top, bottom = 0, abs(value.numerator), value.denominator
+    while top % bottom:
+        top *= 10
         places += 1
         if places > 30:
             raise ValueError(f"the decimals of {value} do not end")
-    digits = str(abs(value.numerator) * 10**places // value.denominator).rjust(places + 1, "0")
+    digits = str(top // bottom).rjust(places + 1, "0")
     sign = "-" if value < 0 else ""
     return sign + (f"{digits[:-places]}.{digits[-places:]}" if places else digits)
 
