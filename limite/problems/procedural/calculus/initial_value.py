@@ -99,7 +99,7 @@ class InitialValue(Family):
             values={"rest": _rest(whole[1], whole[0]), "c": m + n, "d": m * first + n * second},
             gold=_said((), [(m, first), (n, second)]),
             steps=f"$e^{{rx}}$ is a solution if ${p.latex(whole, 'r')} = 0$, "
-            f" so for $r = {first}$ and $r = {second}$. With factors $m$ and $n$ of the two, "
+            f"so for $r = {first}$ and $r = {second}$. With factors $m$ and $n$ of the two, "
             f"$m + n = {m + n}$ and ${_sum(first, second)} = {m * first + n * second}$, so "
             f"$m = {m}$ and $n = {n}$.",
         )
