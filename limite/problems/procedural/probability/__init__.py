@@ -12,5 +12,11 @@ FAMILIES: dict[str, str] = {
     "gamblers-ruin": "gamblers_ruin:GamblersRuin",
     "markov-chains": "markov_chains:MarkovChains",
     "coupon-collector": "coupon_collector:CouponCollector",
+    "shared-birthdays": "shared_birthdays:SharedBirthdays",
+    "data-averages": "data_averages:DataAverages",
+    "spread-of-data": "spread_of_data:SpreadOfData",
+    "mean-changes": "mean_changes:MeanChanges",
+    "quartiles": "quartiles:Quartiles",
+    "regression-lines": "regression_lines:RegressionLines",
 }
 """Name to ``module:Class`` in this package."""
