@@ -104,6 +104,7 @@ class Formats:
             "prompt": self._prompt(problem),
             "answer": problem.answer.value,
             "answer_type": problem.answer.type,
+            "answer_params": dumps(problem.answer.params),
             "id": problem.id,
         }
         return row | ({"solution": self._solution(problem)} if self.style else {})

@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "split": (f"{HERE}.split:split", "Part a file in two that have no problem in common."),
     "dedup": (f"{HERE}.dedup:dedup", "Write a file without its repetitions."),
     "overlap": (f"{HERE}.overlap:overlap", "Tell what of one file turns up in another."),
+    "import": (f"{HERE}.import_:import_", "Read problems from the files of other data sets."),
     "export": (f"{HERE}.export:export", "Write a file as other programs read it."),
     "merge": (f"{HERE}.merge:merge", "Write several files as one, shards as what they are of."),
 }

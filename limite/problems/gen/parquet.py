@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import itertools
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,17 @@ def write_parquet(path: Path, rows: Iterable[dict[str, Any]]) -> None:
             writer.close()
         temporary.unlink(missing_ok=True)
         raise
+
+
+def read_parquet(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a file, one by one."""
+    _, parquet = _arrow()
+    try:
+        with parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(GROUP_ROWS):
+                yield from batch.to_pylist()
+    except (OSError, ValueError) as error:
+        raise LimiteError(f"{path}: not a readable Parquet file: {error}") from error
 
 
 def _arrow() -> tuple[Any, Any]:
