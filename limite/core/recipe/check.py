@@ -27,6 +27,11 @@ from limite.core.recipe.objective_checks import (
     overlong_faults,
     reference_faults,
 )
+from limite.core.recipe.overlap_checks import (
+    Questions,
+    rollout_overlap_faults,
+    soup_overlap_faults,
+)
 from limite.core.recipe.problem_checks import Texts, problem_faults
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.soup_checks import soup_faults
@@ -130,17 +135,21 @@ def look_over(recipe: Recipe, registry: Registry, *, complete: bool = True) -> F
     models: list[Decoder] = []
     ask(model_faults(recipe, models, wrong_files=bool(in_model), readable=not in_tokenizer))
     decoder = models[0] if models else None
+    questions = Questions(recipe=recipe, registry=registry)
     for name, stage in getattr(recipe, "stages", {}).items():
         place = ("stages", name)
         ask(order_faults(recipe, name, stage), *place)
         readable = not in_tokenizer
         if isinstance(stage, Preference):
-            ask(pair_faults(recipe, name, stage, texts, in_data, readable=readable), *place)
+            watch = questions.after(name)
+            ask(pair_faults(recipe, name, stage, texts, in_data, watch, readable=readable), *place)
         elif isinstance(stage, Distill):
-            ask(trace_faults(recipe, name, stage, texts, in_data, readable=readable), *place)
+            watch = questions.after(name)
+            ask(trace_faults(recipe, name, stage, texts, in_data, watch, readable=readable), *place)
         elif isinstance(stage, Soup):
             found = soup_faults(recipe, name, stage, registry, texts, in_data, readable=readable)
             ask(found, *place)
+            ask(soup_overlap_faults(name, stage, questions), *place)
         else:
             ask(problem_faults(recipe, name, stage, registry, texts, readable=readable), *place)
         if isinstance(stage, (SFT, RL, Preference, Distill)):
@@ -154,6 +163,7 @@ def look_over(recipe: Recipe, registry: Registry, *, complete: bool = True) -> F
             ask(critic_faults(recipe, name, stage, registry), *place)
         if isinstance(stage, FitCritic):
             ask(rollout_faults(recipe, name, stage), *place)
+            ask(rollout_overlap_faults(stage, questions.after(name)), *place)
             ask(fitting_faults(stage, registry, VALUES), *place)
         if isinstance(stage, (SFT, RL, FitCritic, Preference, Distill)):
             ask(schedule_faults(stage, stage), *place)

@@ -17,6 +17,7 @@ from limite.core.errors import LimiteError, Mistake, sentence
 from limite.core.jsonl import DamagedFile
 from limite.core.model.settings import Model
 from limite.core.pretrained.settings import at
+from limite.core.recipe.overlap_checks import Watch
 from limite.core.recipe.problem_checks import Texts
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.runners.trace_data import longest_of, reader_of, room_of
@@ -24,6 +25,7 @@ from limite.core.recipe.stages import RL, Distill, Preference
 from limite.core.tokenizer import Tokenizer
 from limite.core.train.data.counts import Counts
 from limite.core.train.data.pairs import Pair, PairIds, fitted, pair_ids, pair_of, told
+from limite.core.train.data.prompts import Prompt
 from limite.core.train.data.records import TOLD, Record, first_few, read_records
 from limite.core.train.data.traces import Trace, fitted_trace, trace_ids
 from limite.core.train.data.traces import told as traces_told
@@ -52,9 +54,13 @@ class FileLook:
 
 
 def look_at(
-    path: str, parse: Callable[[Record], T], use: Callable[[T], None], counted: int = COUNTED
+    path: str,
+    parse: Callable[[Record], T],
+    use: Callable[[T], None],
+    see: Callable[[T], None],
+    counted: int = COUNTED,
 ) -> FileLook:
-    """Reads all lines of a file and gives the first good ones to ``use``, which may refuse them."""
+    """Reads all lines of a file: ``see`` gets every good one, ``use`` the first, and may refuse."""
     look = FileLook(mistakes=[])
     lines = read_records(path, parse)
     while True:
@@ -72,6 +78,7 @@ def look_at(
             except (ValueError, LimiteError) as error:
                 mistake = Mistake(sentence(error), file=path, line=number)
         if mistake is None:
+            see(cast(T, value))
             look.lines += 1
         else:
             look.note(mistake)
@@ -91,12 +98,14 @@ def pair_faults(
     stage: Preference,
     texts: dict[str, Texts],
     files: list[Mistake],
+    watch: Watch,
     *,
     readable: bool,
 ) -> Iterator[Fault]:
     """What is wrong with where a stage has its pairs from; mistakes in a file go into ``files``.
 
-    With a tokenizer that is not ``readable`` lines are read and not encoded.
+    ``watch`` knows what later stages ask. With a tokenizer that is not ``readable`` lines are read
+    and not encoded.
     """
     texts[name] = Texts()
     if (stage.pairs is None) == (stage.rollouts is None):
@@ -131,7 +140,9 @@ def pair_faults(
             rows.extend(len(kept.prompt) + len(each) for each in (kept.chosen, kept.rejected))
 
     try:
-        look = look_at(stage.pairs, pair_of, use)
+        look = look_at(
+            stage.pairs, pair_of, use, lambda pair: seen(watch, pair.prompt, stage.held_out)
+        )
     except LimiteError as error:
         yield Fault(("pairs",), str(error))
         return
@@ -141,7 +152,14 @@ def pair_faults(
     elif counts.read and not rows:
         message = f"{stage.pairs}: no pair is left to train on: {told(counts, limit)}"
         yield Fault(("max_tokens",), message)
+    yield from watch.faults("pairs", where=stage.pairs)
     texts[name] = Texts(prompts=prompts, documents=rows, items=look.lines)
+
+
+def seen(watch: Watch, prompt: Prompt, held_out: float) -> None:
+    """Takes note of a prompt, unless it is kept from training."""
+    if watch.asked and not prompt.held_out(held_out):
+        watch.see(prompt.hashes)
 
 
 def trace_faults(
@@ -150,12 +168,14 @@ def trace_faults(
     stage: Distill,
     texts: dict[str, Texts],
     files: list[Mistake],
+    watch: Watch,
     *,
     readable: bool,
 ) -> Iterator[Fault]:
     """What is wrong with a stage's texts and with its teacher; mistakes in files go into ``files``.
 
-    With a tokenizer that is not ``readable`` lines are read and not encoded.
+    ``watch`` knows what later stages ask. With a tokenizer that is not ``readable`` lines are read
+    and not encoded.
     """
     texts[name] = Texts()
     context = _context(recipe)
@@ -185,7 +205,12 @@ def trace_faults(
             rows.append(len(kept.prompt) + written)
 
     try:
-        look = look_at(stage.traces, reader_of(stage), use)
+        look = look_at(
+            stage.traces,
+            reader_of(stage),
+            use,
+            lambda trace: seen(watch, trace.prompt, stage.held_out),
+        )
     except LimiteError as error:
         yield Fault(("traces",), str(error))
         return
@@ -195,6 +220,7 @@ def trace_faults(
     elif counts.read and not rows:
         message = f"{stage.traces}: no trace is left to train on: {traces_told(counts, limit)}"
         yield Fault(("response_tokens" if stage.on_policy else "max_tokens",), message)
+    yield from watch.faults("traces", where=stage.traces)
     texts[name] = Texts(prompts=prompts, documents=rows, items=look.lines)
 
 

@@ -12,7 +12,7 @@ import torch
 
 from limite.core.checkpoint.read import read_checkpoint
 from limite.core.discover import load_registry
-from limite.core.errors import LimiteError, RunFailed, SettingsError
+from limite.core.errors import LimiteError, SettingsError
 from limite.core.jsonl import read_jsonl, write_jsonl
 from limite.core.pretrained.export import directory_source, export_model
 from limite.core.recipe.context import RunStopped
@@ -330,5 +330,5 @@ def test_a_benchmark_that_was_trained_on_is_refused(tmp_path: Path) -> None:
     terms = f'{{ benchmark = "{tmp_path}/problems.jsonl", samples = 1, max_tokens = 4 }}'
     of_pairs = f'type = "preference", pairs = "{tmp_path}/pairs.jsonl"'
     two = f"{{ {of_pairs}, steps = 1, batch = 2, held_out = 0.0 }}"
-    with pytest.raises((RunFailed, SettingsError), match="trained on"):
+    with pytest.raises(SettingsError, match="trains on 4 problems that 'soup' asks"):
         run(tmp_path, f"stages.soup.greedy={terms}", f"stages.two={two}")

@@ -1,0 +1,189 @@
+"""Problems that a stage trains on and a later one asks are told before anything runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from limite.core.discover import load_registry
+from limite.core.errors import SettingsError
+from limite.core.jsonl import write_jsonl
+from limite.core.recipe.check import check_file
+from limite.core.recipe.engine import RunResult
+from limite.core.recipe.load import load_recipe
+from limite.core.recipe.problem_source import held_out_problems
+from limite.core.recipe.recipe import evaluation_seeds
+
+MIX = "{ sources = { linear-equation = 1 }, difficulty = [0.0, 0.0] }"
+HEAD = f"""
+name = "overlap"
+loggers = ["jsonl"]
+model = {{ width = 16, layers = 2, heads = 2, kv_heads = 1, head_width = 8, mlp_width = 24, context = 64 }}
+
+[stages.sft]
+type = "sft"
+problems = {MIX}
+documents = 40
+steps = 1
+
+"""  # noqa: E501
+EVAL = f"""
+[stages.after]
+type = "eval"
+problems = {MIX}
+count = 8
+samples = 1
+max_tokens = 6
+"""
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The problems that the evaluation asks."""
+    place = tmp_path_factory.mktemp("asked") / "recipe.toml"
+    place.write_text(HEAD + EVAL)
+    recipe = load_recipe(place).recipe
+    seeds = evaluation_seeds(recipe, "after")
+    problems = held_out_problems(recipe.stages["after"], load_registry(), seeds)
+    return [each.problem for each in problems]
+
+
+def told(tmp_path: Path, stages: str, *sets: str) -> list[str]:
+    place = tmp_path / "recipe.toml"
+    place.write_text(HEAD + stages)
+    try:
+        check_file(place, sets, load_registry())
+    except SettingsError as refused:
+        return [f"{each.path}: {each.message}" for each in refused.mistakes]
+    return []
+
+
+def pairs(tmp_path: Path, prompts: list[Any]) -> str:
+    write_jsonl(
+        tmp_path / "pairs.jsonl",
+        [{"prompt": prompt, "chosen": "#1", "rejected": "#2"} for prompt in prompts],
+    )
+    return f"""
+[stages.dpo]
+type = "preference"
+pairs = "{tmp_path}/pairs.jsonl"
+held_out = 0.0
+"""
+
+
+def test_pairs(tmp_path: Path, asked: list[str]) -> None:
+    others = [f"{number}+1=?" for number in range(12)]
+    stage = pairs(tmp_path, [*others, asked[2], f" {asked[5]} ?"])
+    examples = ", ".join(map(repr, sorted([asked[2], asked[5]])))
+    assert told(tmp_path, stage + EVAL) == [
+        f"stages.dpo.pairs: {tmp_path}/pairs.jsonl trains on 2 problems that 'after' asks, such as "
+        f"{examples}; leave them out of it, or that score would not mean ability"
+    ]
+    # An evaluation before it asks what nobody has trained on yet.
+    assert told(tmp_path, EVAL + stage) == []
+    assert told(tmp_path, pairs(tmp_path, others) + EVAL) == []
+
+
+def test_what_is_kept_from_training_is_no_overlap(tmp_path: Path, asked: list[str]) -> None:
+    stage = pairs(tmp_path, [*(f"{number}+1=?" for number in range(12)), *asked])
+    found = told(tmp_path, stage + EVAL)
+    assert "trains on 8 problems" in found[0]
+    some = told(tmp_path, stage + EVAL, "stages.dpo.held_out=0.5")
+    assert "trains on 8 problems" not in some[0]
+
+
+def test_a_line_past_those_that_are_counted_is_seen(
+    tmp_path: Path, asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("limite.core.recipe.data_checks.COUNTED", 3)
+    stage = pairs(tmp_path, [*(f"{number}+1=?" for number in range(12)), asked[0]])
+    (message,) = told(tmp_path, stage + EVAL)
+    assert "trains on 1 problem that 'after' asks" in message
+
+
+def test_texts_of_a_teacher_and_its_prompts(tmp_path: Path, asked: list[str]) -> None:
+    write_jsonl(
+        tmp_path / "texts.jsonl",
+        [{"prompt": prompt, "completion": "#1"} for prompt in ["1+1=?", "1+2=?", asked[0]]],
+    )
+    stage = f"""
+[stages.distill]
+type = "distill"
+traces = "{tmp_path}/texts.jsonl"
+objective = "sft"
+held_out = 0.0
+"""
+    (message,) = told(tmp_path, stage + EVAL)
+    assert message.startswith(
+        f"stages.distill.traces: {tmp_path}/texts.jsonl trains on 1 problem that 'after' asks, "
+        f"such as {asked[0]!r}"
+    )
+
+
+def test_rollout_files_of_a_critic(tmp_path: Path, asked: list[str], finished: RunResult) -> None:
+    place = tmp_path / "rollouts"
+    place.mkdir()
+    write_jsonl(place / "000001.jsonl.zst", [{"problem": {"problem": asked[1]}}])
+    stage = f"""
+[stages.critic]
+type = "fit-critic"
+rollout_files = ["{finished.path}/stages/03-rl/rollouts", "{place}"]
+"""
+    (message,) = told(tmp_path, stage + EVAL)
+    assert message.startswith(
+        f"stages.critic.rollout_files[1]: {place} trains on 1 problem that 'after' asks"
+    )
+    assert told(tmp_path, stage) == []
+    write_jsonl(place / "000001.jsonl.zst", [{"answer": 1}])
+    (message,) = told(tmp_path, stage + EVAL)
+    assert "000001.jsonl.zst: not a record of responses: KeyError: 'problem'" in message
+
+
+def test_what_chooses_a_soup_is_neither_trained_on_nor_asked_again(
+    tmp_path: Path, asked: list[str]
+) -> None:
+    write_jsonl(
+        tmp_path / "problems.jsonl",
+        [
+            {"problem": text, "answer": {"type": "integer", "value": "1"}}
+            for text in ["1+0=?", asked[3]]
+        ],
+    )
+    soup = f"""
+[stages.soup]
+type = "soup"
+of = ["sft", "dpo"]
+greedy = {{ benchmark = "{tmp_path}/problems.jsonl", max_tokens = 6 }}
+"""
+    stage = pairs(tmp_path, [*(f"{number}+1=?" for number in range(12)), "1+0=?"])
+    trained, chosen = told(tmp_path, stage + soup + EVAL)
+    assert trained.startswith(
+        f"stages.dpo.pairs: {tmp_path}/pairs.jsonl trains on 1 problem that 'soup' asks"
+    )
+    assert chosen.startswith(
+        f"stages.soup.greedy.benchmark: {tmp_path}/problems.jsonl chooses models by 1 problem that "
+        f"'after' asks, such as {asked[3]!r}"
+    )
+
+
+def test_what_generators_draw_never_overlaps(tmp_path: Path) -> None:
+    reinforcement = f"""
+[stages.rl]
+type = "rl"
+problems = {MIX}
+steps = 1
+max_tokens = 6
+"""
+    assert told(tmp_path, reinforcement + EVAL) == []
+
+
+def test_a_recipe_with_other_mistakes_is_told_of_those(tmp_path: Path, asked: list[str]) -> None:
+    stage = pairs(tmp_path, [*(f"{number}+1=?" for number in range(12)), asked[0]])
+    found = told(tmp_path, stage + EVAL, "stages.after.problems.sources={ no-such = 1 }")
+    assert len(found) == 1
+    assert "unknown generator 'no-such'" in found[0]
+    found = told(tmp_path, stage + EVAL, "stages.after.count=x")
+    assert found
+    assert not any("trains on" in line for line in found)
