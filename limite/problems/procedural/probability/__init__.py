@@ -18,5 +18,12 @@ FAMILIES: dict[str, str] = {
     "mean-changes": "mean_changes:MeanChanges",
     "quartiles": "quartiles:Quartiles",
     "regression-lines": "regression_lines:RegressionLines",
+    "combined-groups": "combined_groups:CombinedGroups",
+    "standard-scores": "standard_scores:StandardScores",
+    "geometric-probability": "geometric_probability:GeometricProbability",
+    "independent-events": "independent_events:IndependentEvents",
+    "likeliest-urns": "likeliest_urns:LikeliestUrns",
+    "fair-games": "fair_games:FairGames",
+    "match-wins": "match_wins:MatchWins",
 }
 """Name to ``module:Class`` in this package."""
