@@ -164,7 +164,8 @@ class GeometricProbability(Family):
     def solve(self, ask: str, values: Mapping[str, Any]) -> Gold | None:
         if ask == "segment":  # the cut in units, from both sides
             total, least = values["total"], values["least"]
-            return gold.rational(max(0, 1 - 2 * Fraction(least, total)))
+            free = total - 2 * least
+            return gold.rational(Fraction(free, total) if free > 0 else 0)
         if ask == "coin":  # one direction after the other
             one_way = 1 - Fraction(values["across"], values["side"])
             return gold.rational(one_way * one_way if one_way > 0 else 0)

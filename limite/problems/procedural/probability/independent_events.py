@@ -107,7 +107,7 @@ class IndependentEvents(Family):
         elif ask == "union":
             found = union
             steps = (
-                f"None of them: ${ratio_text(1 - a)} \\cdot {ratio_text(1 - b)} = "
+                f"Neither of them: ${ratio_text(1 - a)} \\cdot {ratio_text(1 - b)} = "
                 f"{ratio_text((1 - a) * (1 - b))}$. So at least one: "
                 f"$1 - {ratio_text((1 - a) * (1 - b))}$."
             )
