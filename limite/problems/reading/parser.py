@@ -184,7 +184,7 @@ class Parser(Atoms):
             return False
         kind, value = self.peek()
         if kind == "num":
-            return left == ("const", "i")
+            return left == ("const", "i") or self.starts_power()
         if kind == "name":
             return not (self.notation.intervals and value == "U")
         if kind == "op":
@@ -194,6 +194,12 @@ class Parser(Atoms):
                 return not self.notation.intervals
             return value == "{" or (value == "|" and not self.bars)
         return kind == "cmd" and self.is_atom(value)
+
+    def starts_power(self) -> bool:
+        """Whether a power of a number stands behind a bracket or a letter: ``(n+1)2^n``."""
+        kind, value = self.peek(-1)
+        closed = kind == "name" or (kind == "op" and value in (")", "}"))
+        return closed and self.peek(1) == ("op", "^")
 
     def factor(self) -> Tree:
         """An atom with its powers, factorials, per cent and degrees; a mixed number."""
