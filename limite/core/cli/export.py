@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 )
 @click.option("--stage", metavar="NAME", help="Of a run: the stage whose weights are taken.")
 @click.option(
+    "--critic",
+    is_flag=True,
+    help="Of a run: the critic of the stage, or of the last that has one, and not its policy.",
+)
+@click.option(
     "--dtype",
     metavar="DTYPE",
     help="How weights are stored: bfloat16, float16 or float32. Left out: as they are.",
@@ -38,38 +43,49 @@ if TYPE_CHECKING:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def export(
-    model: Path, to: Path, stage: str | None, dtype: str | None, shard_size: str, as_json: bool
+    model: Path,
+    to: Path,
+    stage: str | None,
+    critic: bool,
+    dtype: str | None,
+    shard_size: str,
+    as_json: bool,
 ) -> None:
     """Write a model as a directory that transformers and limite load.
 
     RUN_OR_DIR is the folder of a run, or the name of one under runs/, finished or not: the weights
     of the last stage that trained are taken, once every hash of their checkpoint was verified. Or
-    it is a model's directory. Neither is changed; an existing OUT is refused.
+    it is a model's directory. Neither is changed; an existing OUT is refused. A critic is written
+    as a token classifier of one label, whose scores are its values.
     """
     shard_bytes = parse_bytes(shard_size, "--shard-size")
     # Imported late: they need torch.
     from limite.core.pretrained.dtype_names import stored_dtype
     from limite.core.pretrained.export import directory_source, export_model
     from limite.core.pretrained.new_directory import refuse_existing
-    from limite.core.recipe.export import run_source
-    from limite.core.recipe.trained import trained
+    from limite.core.recipe.export import critic_source, run_source
+    from limite.core.recipe.trained import critic_of, only_critic, trained
 
     kind = None if dtype is None else stored_dtype(dtype)
     refuse_existing(to)
     path, is_run = found_model(model)
     origin: dict[str, object] | None = None
     if is_run:
-        found = trained(path, stage)
+        critic = critic or (stage is not None and only_critic(path, stage))
+        found = critic_of(path, stage) if critic else trained(path, stage)
         origin = {
             "run": str(path),
             "stage": found.stage,
             "step": found.step,
             "steps": found.steps,
             "finished": found.finished,
+            "critic": critic,
         }
-        source = run_source(found)
+        source = critic_source(found) if critic else run_source(found)
     elif stage is not None:
         raise LimiteError(f"--stage: {path} is a model's directory, which has no stages")
+    elif critic:
+        raise LimiteError(f"--critic: {path} is a model's directory, which has no stages")
     else:
         source = directory_source(path)
     with weights_progress(quiet=as_json) as progress:
@@ -86,7 +102,9 @@ def export(
 def _rows(done: Exported, origin: dict[str, object] | None) -> list[tuple[str, str]]:
     rows = []
     if origin is not None:
-        rows.append(("weights", "of stage {stage}, step {step} of {steps}".format(**origin)))
+        whose = "of the critic " if origin["critic"] else ""
+        told = "of stage {stage}, step {step} of {steps}".format(**origin)
+        rows.append(("weights", whose + told))
     numbers = ", ".join(f"{count:,} in {kind}" for kind, count in done.dtypes.items())
     rows += [
         ("family", f"{done.family} ({done.architecture})" if done.architecture else done.family),

@@ -61,11 +61,7 @@ def save_critic(
     ``source`` is a directory of its trunk: the actor's, or ``CriticDirectory.model``. The head
     stays in float32. A critic of more outputs than one has no such directory.
     """
-    if critic.outputs != 1:
-        raise LimiteError(
-            f"a critic's directory holds one value a token, and this one says {critic.outputs} "
-            "numbers; fit one with kind 'mse' or 'bce'"
-        )
+    refuse_more_outputs(critic.outputs)
     kind = dtype_name(critic.dtype) if dtype is None else dtype
     shapes = unset_decoder(critic.spec, dtype=getattr(torch, kind), device="meta", head=False)
     write_model(
@@ -77,6 +73,15 @@ def save_critic(
         source=source,
         shard_bytes=shard_bytes,
     )
+
+
+def refuse_more_outputs(outputs: int) -> None:
+    """Refuses to write a critic that says several numbers of a token."""
+    if outputs != 1:
+        raise LimiteError(
+            f"a critic's directory holds one value a token, and this one says {outputs} "
+            "numbers; fit one with kind 'mse' or 'bce'"
+        )
 
 
 def load_critic(

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import attrs
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from limite.core.checkpoint.tensor_header import TensorEntry
 from limite.core.jsonl import write_atomic
@@ -45,6 +45,9 @@ from limite.core.pretrained.token_files import (
     tokenizer_files,
 )
 
+TABLE = file_name("embed_tokens.weight")
+"""The tensor whose dtype is said to be a model's."""
+
 Progress = Callable[[str, int, int], None]
 """Called with a tensor's name, how many are written, and how many there are."""
 
@@ -67,9 +70,17 @@ class Tensors(Protocol):
     def deferred(self, name: str, dtype: torch.dtype | None = None, /) -> DeferredTensor: ...
 
 
+def _decoder(spec: DecoderSpec, dtype: torch.dtype) -> nn.Module:
+    return unset_decoder(spec, dtype=dtype, device="meta")
+
+
 @attrs.frozen(kw_only=True, eq=False)
 class Source:
-    """What is exported. ``tensor_of`` is parameter to tensor, ``files`` what stands beside them."""
+    """What is exported. ``tensor_of`` is parameter to tensor, ``files`` what stands beside them.
+
+    ``module`` is what has the parameters, a decoder unless something else is on its trunk, and
+    ``called`` gives their names in files.
+    """
 
     spec: DecoderSpec
     config: Mapping[str, Any]
@@ -77,6 +88,8 @@ class Source:
     tensor_of: Mapping[str, str]
     files: Mapping[str, bytes]
     notes: tuple[str, ...] = ()
+    module: Callable[[DecoderSpec, torch.dtype], nn.Module] = _decoder
+    called: Callable[[str], str] = file_name
 
 
 @attrs.frozen(kw_only=True)
@@ -136,7 +149,8 @@ def export_model(
     target = Path(target)
     refuse_existing(target)
     dtypes = _dtypes(source, None if dtype is None else stored_dtype(dtype))
-    matrices = dtype_name(dtypes["embed_tokens.weight"])
+    table = next(name for name in dtypes if source.called(name) == TABLE)
+    matrices = dtype_name(dtypes[table])
     config = _config(source.config, matrices)
     with new_directory(target) as aside:
         write_atomic(aside / CONFIG_FILE, _text(config))
@@ -167,8 +181,8 @@ def export_model(
     )
 
 
-def _shapes(source: Source, dtype: torch.dtype = torch.float32) -> dict[str, torch.nn.Parameter]:
-    return dict(unset_decoder(source.spec, dtype=dtype, device="meta").named_parameters())
+def _shapes(source: Source, dtype: torch.dtype = torch.float32) -> dict[str, nn.Parameter]:
+    return dict(source.module(source.spec, dtype).named_parameters())
 
 
 def _dtypes(source: Source, dtype: str | None) -> dict[str, torch.dtype]:
@@ -197,7 +211,7 @@ def _planned(
         return attrs.evolve(read, make=make)
 
     for parameter, own in source.tensor_of.items():
-        name = file_name(parameter)
+        name = source.called(parameter)
         yield name, told(name, source.tensors.deferred(own, dtypes[parameter]))
 
 

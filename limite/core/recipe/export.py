@@ -9,13 +9,21 @@ from typing import Any
 
 import attrs
 import torch
+from torch import nn
 
 from limite.core.checkpoint.tensor_header import TensorEntry
 from limite.core.errors import LimiteError
+from limite.core.model.critic import Critic
 from limite.core.model.init import unset_decoder
 from limite.core.model.settings import DecoderSpec
 from limite.core.pretrained.character_files import character_files
-from limite.core.pretrained.directory import CONFIG_FILE, config_of
+from limite.core.pretrained.critic import (
+    HEAD,
+    critic_config,
+    critic_file_name,
+    refuse_more_outputs,
+)
+from limite.core.pretrained.directory import CONFIG_FILE, architecture_of, config_of
 from limite.core.pretrained.export import Source, files_beside
 from limite.core.pretrained.generation import GENERATION_FILE, Generation
 from limite.core.pretrained.json_files import read_bytes
@@ -37,6 +45,37 @@ def run_source(found: Trained) -> Source:
     refuse_other_files(found)
     notes = (*found.notes(), *_unsaid(found.recipe.tokenizer))
     return attrs.evolve(with_weights(planned_source(found.recipe), found), notes=notes)
+
+
+def critic_source(found: Trained) -> Source:
+    """The critic of a stage, as a directory of its own: one value a token."""
+    refuse_other_files(found)
+    planned = planned_source(found.recipe)
+    tensors, aliases = found.weights()
+    refuse_more_outputs(tensors.entry(f"{HEAD}weight").shape[0])
+    module = _critic(planned.spec, torch.float32)
+    names = {name: aliases.get(name, name) for name, _ in module.named_parameters()}
+    settings = found.recipe.stages[found.stage]
+    # What an RL stage says of its critic stands beside what it says of its policy.
+    objective = getattr(getattr(settings, "critic", None) or settings, "objective", None)
+    said = getattr(objective, "output_is", None)
+    notes = [f"it says {said}"] if said else []
+    config = planned.config
+    if architecture_of(config) is None:
+        config = {**config, "architectures": config_of(planned.spec)["architectures"]}
+    return attrs.evolve(
+        planned,
+        config=critic_config(config),
+        tensors=tensors,
+        tensor_of=matching(module, tensors, names),
+        notes=(*found.notes(), *notes, *_unsaid(found.recipe.tokenizer)),
+        module=_critic,
+        called=critic_file_name,
+    )
+
+
+def _critic(spec: DecoderSpec, dtype: torch.dtype) -> nn.Module:
+    return Critic(unset_decoder(spec, dtype=dtype, device="meta", head=False))
 
 
 def with_weights(planned: Source, found: Trained) -> Source:

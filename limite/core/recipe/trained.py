@@ -10,7 +10,6 @@ import attrs
 
 from limite.core.checkpoint.manifest import (
     MANIFEST,
-    Manifest,
     check_sizes,
     payload_file,
     step_name,
@@ -26,7 +25,8 @@ from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.run_plugins import naming_plugins
 from limite.core.recipe.rundir import CHECKPOINTS, RECIPE, RunDirectory
 
-WEIGHTS = payload_file("model")
+POLICY, CRITIC = "model", "critic"
+"""What the weights of either are called in a checkpoint."""
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -40,6 +40,7 @@ class Trained:
     finished: bool
     later: tuple[str, ...] = ()
     """Later stages that train, and have left nothing yet."""
+    payload: str = POLICY
 
     @property
     def steps(self) -> int:
@@ -57,11 +58,12 @@ class Trained:
         """
         # Opened first: a file that is changed after it was hashed is refused when it is read.
         manifest = check_sizes(self.checkpoint)
-        file = TensorFile.open(self.checkpoint / WEIGHTS)
+        place = payload_file(self.payload)
+        file = TensorFile.open(self.checkpoint / place)
         if not quick:
             manifest = verify(self.checkpoint)
             self._refuse_other_manifest()
-        return _tensors(self.checkpoint, file), _aliases(manifest)
+        return _tensors(self.checkpoint, file), dict(manifest.files[place].aliases)
 
     def _refuse_other_manifest(self) -> None:
         receipt = self.run.stage_receipt(self.stage) or {}
@@ -88,9 +90,7 @@ def is_run(path: str | Path) -> bool:
 
 def trained(path: str | Path, stage: str | None = None) -> Trained:
     """The last weights of a run, or those of a stage, finished or not."""
-    run = RunDirectory.open(path)
-    with naming_plugins(run):
-        recipe = load_recipe(run.path / RECIPE).recipe
+    run, recipe = _opened(path)
     training = [name for name in recipe.stages if recipe.stages[name].trains]
     if stage is not None:
         return _of_stage(run, recipe, stage, training)
@@ -115,9 +115,7 @@ def trained_at(checkpoint: str | Path) -> Trained:
     inside = place.parent.name == CHECKPOINTS and len(place.parents) > 3
     if step is None or not inside or not is_run(place.parents[3]):
         raise LimiteError(f"{checkpoint}: not a checkpoint within the folder of a run")
-    run = RunDirectory.open(place.parents[3])
-    with naming_plugins(run):
-        recipe = load_recipe(run.path / RECIPE).recipe
+    run, recipe = _opened(place.parents[3])
     stage = place.parents[1].name.partition("-")[2]
     if stage not in recipe.stages or not recipe.stages[stage].trains:
         raise LimiteError(f"{checkpoint}: its stage leaves no weights of a policy")
@@ -126,12 +124,57 @@ def trained_at(checkpoint: str | Path) -> Trained:
     return Trained(run=run, recipe=recipe, stage=stage, step=step, finished=finished)
 
 
+def leaves_critic(recipe: Recipe, name: str) -> bool:
+    """Whether there is a critic in the checkpoints of a stage."""
+    stage = recipe.stages[name]
+    return stage.gives_critic or getattr(stage, "critic", None) is not None
+
+
+def critic_of(path: str | Path, stage: str | None = None) -> Trained:
+    """The last critic of a run, or that of a stage, finished or not."""
+    run, recipe = _opened(path)
+    having = [name for name in recipe.stages if leaves_critic(recipe, name)]
+    known = f"stages that do are {', '.join(having)}" if having else "no stage of it does"
+    if stage is not None and stage not in having:
+        if stage not in recipe.stages:
+            near = did_you_mean(stage, recipe.stages)
+            raise LimiteError(f"--stage: {run.path} has no stage {stage!r}{near}")
+        raise LimiteError(f"--stage: {stage!r} leaves no critic; {known}")
+    for name in reversed(having if stage is None else [stage]):
+        step = _step(run, name)
+        if step is not None:
+            finished = run.stage_receipt(name) is not None
+            return Trained(
+                run=run, recipe=recipe, stage=name, step=step, finished=finished, payload=CRITIC
+            )
+    if stage is not None:
+        raise LimiteError(f"--stage: {stage!r} has left no critic yet in {run.path}")
+    raise LimiteError(f"{run.path}: no stage of it has left a critic; {known}")
+
+
+def only_critic(path: str | Path, stage: str) -> bool:
+    """Whether a stage of a run leaves a critic and no policy."""
+    recipe = _opened(path)[1]
+    return stage in recipe.stages and recipe.stages[stage].gives_critic
+
+
+def _opened(path: str | Path) -> tuple[RunDirectory, Recipe]:
+    run = RunDirectory.open(path)
+    with naming_plugins(run):
+        return run, load_recipe(run.path / RECIPE).recipe
+
+
 def _of_stage(run: RunDirectory, recipe: Recipe, name: str, training: list[str]) -> Trained:
     known = ", ".join(training)
     if name not in recipe.stages:
         near = did_you_mean(name, recipe.stages) or f"; those that train are {known}"
         raise LimiteError(f"--stage: {run.path} has no stage {name!r}{near}")
     if name not in training:
+        if recipe.stages[name].gives_critic:
+            raise LimiteError(
+                f"--stage: {name!r} leaves a critic and no policy; limite export writes it; "
+                f"stages that train a policy are {known}"
+            )
         raise LimiteError(f"--stage: {name!r} trains nothing; stages that do are {known}")
     step = _step(run, name)
     if step is None:
@@ -158,7 +201,3 @@ def _tensors(folder: Path, file: TensorFile) -> TensorDirectory:
     return TensorDirectory(
         path=folder, files={file.path.name: file}, home=dict.fromkeys(file.entries, file)
     )
-
-
-def _aliases(manifest: Manifest) -> dict[str, str]:
-    return dict(manifest.files[WEIGHTS].aliases)

@@ -76,6 +76,7 @@ def test_json_and_shards(limite, tmp_path):
     page = json.loads(limite("export", "runs/toy", *arguments).out)
     assert page["origin"] == {
         "run": "runs/toy", "stage": "sft", "step": 1, "steps": 1, "finished": True,
+        "critic": False,
     }  # fmt: skip
     assert page["dtypes"] == {"bfloat16": PARAMETERS}
     shards = [name for name in page["files"] if name.endswith(".safetensors")]
