@@ -33,6 +33,16 @@ def times(surd: Surd, by: Number) -> dict[int, Number]:
     return {under: factor * by for under, factor in surd.items()}
 
 
+def product(left: Surd, right: Surd) -> dict[int, Number]:
+    """The product of sums of roots, without pi."""
+    total: dict[int, Number] = {}
+    for one, factor in left.items():
+        for other, size in right.items():
+            ((under, outside),) = root(one * other).items()
+            total[under] = total.get(under, 0) + factor * size * outside
+    return {under: factor for under, factor in total.items() if factor}
+
+
 def plus(*surds: Surd) -> dict[int, Number]:
     """The sum."""
     total: dict[int, Number] = {}
