@@ -18,5 +18,11 @@ FAMILIES: dict[str, str] = {
     "domino-tilings": "domino_tilings:DominoTilings",
     "digit-counting": "digit_counting:DigitCounting",
     "pigeonholes": "pigeonholes:Pigeonholes",
+    "permutation-rank": "permutation_rank:PermutationRank",
+    "subset-sums": "subset_sums:SubsetSums",
+    "spaced-subsets": "spaced_subsets:SpacedSubsets",
+    "surveys": "surveys:Surveys",
+    "codes": "codes:Codes",
+    "coin-change": "coin_change:CoinChange",
 }
 """Name to ``module:Class`` in this package."""
