@@ -65,7 +65,8 @@ def terminating(value: Number) -> Gold:
 
 def decimal(value: str, *, decimals: int) -> Gold:
     """A real number, right within half of the last of ``decimals`` places, as the text says."""
-    return Gold(Answer(type="real", value=value, params={"decimals": decimals}), value)
+    plain = value.rstrip("0").removesuffix(".") if "." in value else value
+    return Gold(Answer(type="real", value=plain, params={"decimals": decimals}), value)
 
 
 def modular(value: int, modulus: int) -> Gold:
