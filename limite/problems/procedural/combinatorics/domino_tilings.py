@@ -95,8 +95,8 @@ class DominoTilings(Family):
                 f"first upright cut that crosses no domino has $2$ columns in $3$ ways, or $4, 6, "
                 f"8, \\dots$ columns in $2$ ways each. So $f(n) = 3f(n - 2) + 2f(n - 4) + 2f(n - 6)"
                 f" + \\dots$, and taking away the same for $n - 2$, $f(n) = 4f(n - 2) - f(n - 4)$. "
-                f"With $f(0) = 1$ and $f(2) = 3$, the numbers for $2, 4, \\dots, {2 * half}$ are "
-                f"${', '.join(map(str, ways[1:]))}$.",
+                f"With $f(0) = 1$ and $f(2) = 3$, the numbers for $2, 4, \\dots$ columns "
+                f"are ${', '.join(map(str, ways[1:]))}$, the last for ${2 * half}$.",
             )
         twice = 2 if ask == "squares" else 1
         ways = [1, 1]

@@ -60,7 +60,7 @@ class PermutationRank(Family):
         ask = base.chosen(rng, ("word", "word", "place", "place", "next", "numbers", "digits"))
         letters = sorted(_LETTERS[each] for each in base.distinct(rng, count, 0, len(_LETTERS) - 1))
         total = math.factorial(count)
-        place = base.whole(rng, 2, total - 1)
+        place = base.whole(rng, 3, total - 1)
         if ask in ("place", "next"):
             word = base.shuffled(rng, letters)
             if word in (letters, letters[::-1]):

@@ -99,12 +99,13 @@ class SpacedSubsets(Family):
             )
         else:
             found = math.comb(places, size)
+            gaps = "the gap" if size == 2 else f"each of the ${size - 1}$ gaps"
             steps = (
-                f"Take away ${'one' if gap == 1 else gap}$ of those not chosen from each of the "
-                f"${size - 1}$ gaps between chosen ones: what is left is any choice of ${size}$ "
-                f"from ${count} - {gap * (size - 1)} = {places}$, and it can be undone. So there "
-                f"are $\\binom{{{places}}}{{{size}}}$."
-            ).replace("$one$", "one")
+                f"Take away {'one' if gap == 1 else f'${gap}$'} of those not chosen from {gaps} "
+                f"between chosen ones: what is left is any choice of ${size}$ from ${count} - "
+                f"{gap * (size - 1)} = {places}$, and it can be undone. So there are "
+                f"$\\binom{{{places}}}{{{size}}}$."
+            )
         return Drawn(ask=ask, values=values, gold=gold.integer(found), steps=steps)
 
     def solve(self, ask: str, values: Mapping[str, Any]) -> Gold | None:

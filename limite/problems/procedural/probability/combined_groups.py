@@ -28,7 +28,7 @@ class CombinedGroups(Family):
     name = "combined-groups"
     tag = "probability/data"
     wordings = Wordings(
-        words={"thing": ("test", "run", "throw", "quiz")},
+        words={"thing": ("test", "race", "contest", "quiz")},
         mean=(
             "In a <thing>, $<first>$ pupils of one class have the mean result $<mean_a>$, and "
             "$<second>$ pupils of another the mean result $<mean_b>$. What is the mean result of "
@@ -41,14 +41,15 @@ class CombinedGroups(Family):
             f"{_TWO} The groups are put together. Find the variance. {_WHOLE}",
         ),
         both=(
-            f"{_TWO} Give the mean and the variance of all the numbers together as a tuple. "
+            f"{_TWO} Give the mean and the variance of all the numbers together as a tuple in "
+            "this order. "
             f"{_WHOLE}",
         ),
         changed=(
             "$<first>$ numbers have the mean $<mean_a>$ and the variance $<var_a>$. Each of them "
             "is "
             "multiplied by $<factor>$, and then $<more>$ is added to each. Give the mean and the "
-            "variance of the new numbers as a tuple.",
+            "variance of the new numbers as a tuple in this order.",
         ),
         squares=(
             "$<first>$ numbers have the mean $<mean_a>$ and the sum of their squares is "

@@ -99,13 +99,14 @@ class ConditionalDice(Family):
                 f"${high - two}$ beside it, in {'one pair' if good == 1 else 'two orders'}."
             )
         elif ask == "total":
-            high = base.whole(rng, two + 1, 2 * two)
+            two = max(two, 3)
+            high = base.whole(rng, two + 2, 2 * two)
             all_of, good = 2 * two - 1, 2 * (2 * two - high) + 1
             steps = (
                 f"The larger number is ${two}$ in ${two}^2 - {two - 1}^2 = {all_of}$ pairs. The "
-                f"other must be at least ${high - two}$: $({two}, {two})$, and the "
-                f"${2 * two - high}$ numbers from ${high - two}$ to below ${two}$ in two orders "
-                f"each, together ${good}$."
+                f"other must be at least ${high - two}$: $({two}, {two})$ counts once, and each of "
+                f"the numbers from ${high - two}$ to below ${two}$ in two orders, which makes "
+                f"$1 + 2 \\cdot {2 * two - high} = {good}$."
             )
         elif ask == "unequal":
             equal = faces - (high + 1) // 2 + 1

@@ -30,7 +30,7 @@ class DataAverages(Family):
                 "These are the ages of the members of a club",
                 "A shop notes how many loaves it sold each day",
                 "Pupils count the pages that they have read",
-                "These temperatures were measured, in degrees",
+                "These temperatures were measured, in degrees Fahrenheit",
                 "These are the points of a team in its games",
             )
         },

@@ -33,8 +33,8 @@ class MeanChanges(Family):
         joined=(
             "The mean of $<count>$ numbers is $<mean:ratio>$. The number $<new>$ is added to them. "
             "What is the mean of all the numbers then?",
-            "The mean age of the $<count>$ members of a club is $<mean:ratio>$ years. Someone of "
-            "$<new>$ years joins. What is the mean age then, in years?",
+            "The mean age of the $<count>$ members of a club is $<mean:ratio>$ years. Someone "
+            "aged $<new>$ joins. What is the mean age then, in years?",
         ),
         left=(
             "The mean of $<count>$ numbers is $<mean:ratio>$. When one of them is taken away, the "

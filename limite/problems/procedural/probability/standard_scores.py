@@ -29,7 +29,14 @@ class StandardScores(Family):
     name = "standard-scores"
     tag = "probability/normal-distribution"
     wordings = Wordings(
-        words={"what": ("tests", "races", "jumps", "weights", "lengths")},
+        words={
+            "what": (
+                "weights of many apples",
+                "lengths of many screws",
+                "times of many runners",
+                "heights of many trees",
+            )
+        },
         score=(
             "A set of results has the mean $<mean>$ and the standard deviation $<deviation>$. What "
             "is the standard score ($z$-score) of the result $<value>$?",
@@ -47,7 +54,7 @@ class StandardScores(Family):
             "deviation as a tuple in this order.",
         ),
         share=(
-            "The <what> of many are normally distributed with the mean $<mean>$ and the standard "
+            "The <what> are normally distributed with the mean $<mean>$ and the standard "
             f"deviation $<deviation>$. {_RULE} Which share of them lies between $<low>$ and "
             "$<high>$? Give it as a fraction or a decimal.",
         ),
