@@ -152,7 +152,7 @@ LEFTOVERS = tuple(
         (r"\b(None|nan|inf|Fraction|True|False)\b", "a value of Python, not of mathematics"),
         (r"[-+] ?[-+] ?[0-9a-z\\]", "two signs in a row"),
         (r"(?<![0-9.^_{,/])[01][xyz]\b", "a coefficient nobody writes"),
-        (r"\^\{?1\}?(?![0-9/.])", "a power of one"),
+        (r"(?<!\})\^\{?1\}?(?![0-9/.])", "a power of one"),  # but integrals up to 1
         (r" {2}| [.,;?](?!\.)", "a space too many"),
     )
 )
