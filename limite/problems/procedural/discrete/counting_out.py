@@ -55,7 +55,8 @@ class CountingOut(Family):
             people = base.whole(rng, 5, 2 + 2 * step)
         values = {"people": people, "step": _ORDINALS[step - 2]}
         if kind < 0.25:
-            circle, leaving, here = list(range(1, people + 1)), [], 0
+            leaving: list[int] = []
+            circle, here = list(range(1, people + 1)), 0
             while len(leaving) < 3:
                 here = (here + step - 1) % len(circle)
                 leaving.append(circle.pop(here))

@@ -89,7 +89,8 @@ def _taken_off(degrees: Sequence[int]) -> tuple[bool, str]:
     total = sum(degrees)
     if total % 2:
         return False, f"The degrees add up to ${total}$, but every edge counts twice in the sum."
-    rows, left = [], sorted(degrees, reverse=True)
+    rows: list[list[int]] = []
+    left = sorted(degrees, reverse=True)
     while left and left[0]:
         first, *left = left
         if first > len(left) or left[first - 1] == 0:

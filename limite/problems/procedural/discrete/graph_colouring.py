@@ -157,7 +157,7 @@ def _not_fewer(beside: Sequence[Sequence[int]], colours: int) -> str:
 def _polynomial(vertices: int, edges: Sequence[graphs.Edge], colours: int) -> int:
     """Without an edge there are more ways: those in which its ends have one colour."""
     if not edges:
-        return colours**vertices
+        return int(colours**vertices)
     (one, other), *rest = edges
     merged = {tuple(sorted((one if end == other else end) for end in edge)) for edge in rest}
     contracted = sorted((first, second) for first, second in merged if first != second)
