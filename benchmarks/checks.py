@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from benchmarks.cases import Sizes, shape_text, tiny_sizes
+from benchmarks.inputs import Problem, make
 from benchmarks.measure import SEED, backend_of, prepare_process
-from benchmarks.problems import Problem, make
 from benchmarks.rows import Check
 from limite.core.kernels import dispatch, ops
 from limite.plugins.conformance.kernels.measure import GRADIENT, OUTPUT, Tolerance, size_of

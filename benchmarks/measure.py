@@ -16,7 +16,7 @@ from benchmarks import peers
 from benchmarks.cases import BEST, TARGET, Case
 from benchmarks.clock import Timing
 from benchmarks.floors import Ceilings, count, floor_ms
-from benchmarks.problems import Problem, make
+from benchmarks.inputs import Problem, make
 from benchmarks.rows import PeerFigure, Row, Verdict
 from benchmarks.worker import reason_of
 from limite.core.kernels import dispatch, tiles

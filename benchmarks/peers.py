@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.checkpoint import checkpoint
 
-from benchmarks.problems import Problem
+from benchmarks.inputs import Problem
 from limite.core.kernels import dispatch, ops
 
 Outputs = tuple[Tensor, ...]

@@ -1,247 +1,240 @@
-"""Random inputs of a case, and how an operation is called on them."""
+"""Problems made and judged a second, beside the libraries that do the same, in one process.
+
+``python -m benchmarks.problems`` measures every family, or those named, as ``limite-gen make`` with
+one worker makes its problems, and the verifier, as ``limite.problems.verify_all`` judges responses;
+then reasoning-gym and math-verify, where they are installed. Rates are of CPU time, and ours of
+judging count the judging process as well as the caller.
+
+The two are not asked for the same: every problem of ours was solved again by other code and judged
+by the verifier, and a data set of the peer gives what it made.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import argparse
+import json
+import os
+import random
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-import attrs
-import torch
-from torch import Tensor
+from benchmarks import generators, problem_peers
+from limite.core.cli.table import show_json, show_table
+from limite.core.discover import load_registry
+from limite.core.types import Answer
+from limite.problems import verify_all
+from limite.problems.answers import TYPES
+from limite.problems.verifiers.batch import worker
+from limite.problems.verifiers.judge import judge
 
-from benchmarks.cases import Sizes
-from limite.core.kernels import ops
-from limite.core.kernels.moment import Moment
-from limite.core.kernels.rotation import Rotation
-
-CAP = (23.0, 5.0, 7.5)
-SCALE = 0.1
-
-POSITIONAL: Mapping[str, tuple[str, ...]] = {
-    "rms_norm": ("x", "weight"),
-    "add_rms_norm": ("a", "b"),
-    "qk_norm_rope": ("qk", "rotation"),
-    "rope": ("x", "rotation"),
-    "swiglu": ("gate", "up"),
-    "head_mix": ("outputs", "values", "alpha", "gates"),
-    "attention": ("q", "k", "v"),
-    "attention_decode": ("q", "k_cache", "v_cache", "lengths"),
-    "simplicial_attention": ("q", "k1", "k2", "v1", "v2"),
-    "simplicial_attention_decode": (
-        "q",
-        "k1_cache",
-        "k2_cache",
-        "v1_cache",
-        "v2_cache",
-        "lengths",
-    ),
-    "indexed_logprob": ("hidden", "weight", "index"),
-    "linear_scan": ("a", "b"),
-}
-"""Arguments that an implementation takes by place, as ``ops`` hands them on."""
+GOLDEN = Path(__file__).parents[1] / "tests" / "golden" / "verifier_cases.jsonl"
+ROUNDS = 3
+Pair = tuple[Answer, str]
 
 
-@attrs.frozen(eq=False)
-class Problem:
-    """An operation's tensors that have gradients, its other arguments, and what flows back."""
-
-    op: str
-    tensors: Mapping[str, Tensor]
-    arguments: Mapping[str, Any]
-    weighted: int  # so many of the outputs get a gradient, from the first on
-
-    @property
-    def bytes(self) -> int:
-        return sum(tensor.numel() * tensor.element_size() for tensor in self.tensors.values())
-
-    def wide(self, dtype: torch.dtype) -> Problem:
-        """The same rounded inputs in another dtype."""
-        return attrs.evolve(
-            self, tensors={name: tensor.to(dtype) for name, tensor in self.tensors.items()}
-        )
-
-    def call(self, function: Callable[..., Any], tensors: Mapping[str, Tensor]) -> Any:
-        """``function``, an implementation of the operation, on the tensors given."""
-        everything = {**tensors, **self.arguments}
-        places = POSITIONAL[self.op]
-        named = {name: value for name, value in everything.items() if name not in places}
-        return function(*(everything[name] for name in places), **named)
+def makers(names: Sequence[str], difficulty: float, count: int, *, peers: bool) -> dict[str, Any]:
+    """Rates of these families, and of all data sets of the peer."""
+    ours = [generators.measure(name, difficulty, count) for name in names]
+    peer = []
+    if peers and problem_peers.installed(problem_peers.MAKER):
+        for name in problem_peers.datasets():
+            try:
+                peer.append(problem_peers.made(name))
+            except Exception as error:  # a peer may need what is not here
+                peer.append({"family": name, "failed": f"{type(error).__name__}: {error}"[:200]})
+    return {"ours": _summary(ours), "peer": _summary(peer)}
 
 
-class Maker:
-    """Draws tensors on a device from one seed."""
-
-    def __init__(self, device: str, dtype: torch.dtype, seed: int) -> None:
-        self.device, self.dtype = device, dtype
-        self.stream = torch.Generator(device).manual_seed(seed)
-
-    def normal(self, *shape: int, size: float = 1.0) -> Tensor:
-        drawn = torch.randn(shape, generator=self.stream, device=self.device, dtype=self.dtype)
-        return drawn if size == 1.0 else drawn.mul_(size)
-
-    def uniform(self, *shape: int) -> Tensor:
-        return torch.rand(shape, generator=self.stream, device=self.device, dtype=self.dtype)
-
-    def whole(self, high: int, *shape: int) -> Tensor:
-        return torch.randint(high, shape, generator=self.stream, device=self.device)
-
-    def streams(self, batch: int, tokens: int, heads: list[int], width: int) -> list[Tensor]:
-        """``[B, heads, T, D]`` for each: views of one projection, as a model hands them on."""
-        fused = self.normal(batch, tokens, sum(heads), width)
-        return [part.transpose(1, 2) for part in fused.split(heads, 2)]
-
-
-def make(op: str, sizes: Sizes, dtype: torch.dtype, device: str, seed: int) -> Problem:
-    """A problem of these sizes; another seed is another one."""
-    size = {name: value for name, value in sizes.items() if value is not None}
-    return MAKERS[op](size, sizes, Maker(device, dtype, seed))
-
-
-def _rms_norm(size: Mapping[str, int], _sizes: Sizes, maker: Maker) -> Problem:
-    x = maker.normal(size["rows"], size["width"])
-    return Problem("rms_norm", {"x": x}, {"weight": None, "eps": ops.EPSILON}, 1)
-
-
-def _add_rms_norm(size: Mapping[str, int], _sizes: Sizes, maker: Maker) -> Problem:
-    a, b = (maker.normal(size["rows"], size["width"]) for _ in range(2))
-    arguments = {"keep": None, "add": None, "weight": None, "eps": ops.EPSILON}
-    return Problem("add_rms_norm", {"a": a, "b": b}, arguments, 2)
-
-
-def _qk_norm_rope(size: Mapping[str, int], _sizes: Sizes, maker: Maker) -> Problem:
-    qk = maker.normal(size["tokens"], size["heads"], size["width"])
-    angles = maker.uniform(size["tokens"], size["pairs"]).float() * 6.0
-    rotation = Rotation(angles.cos(), angles.sin())
-    return Problem("qk_norm_rope", {"qk": qk}, {"rotation": rotation, "eps": ops.EPSILON}, 1)
-
-
-def _rope(size: Mapping[str, int], _sizes: Sizes, maker: Maker) -> Problem:
-    x = maker.normal(size["tokens"], size["heads"], size["width"])
-    angles = maker.uniform(size["tokens"], size["pairs"]).float() * 6.0
-    rotation = Rotation(angles.cos(), angles.sin(), "halves")
-    return Problem("rope", {"x": x}, {"rotation": rotation}, 1)
-
-
-def _swiglu(size: Mapping[str, int], _sizes: Sizes, maker: Maker) -> Problem:
-    gate, up = maker.normal(size["rows"], 2 * size["width"]).split(size["width"], 1)
-    return Problem("swiglu", {"gate": gate, "up": up}, {}, 1)
-
-
-def _head_mix(size: Mapping[str, int], _sizes: Sizes, maker: Maker) -> Problem:
-    tokens, heads, width = size["tokens"], size["heads"], size["width"]
-    tensors = {
-        "outputs": maker.normal(tokens, heads, width),
-        "values": maker.normal(tokens, size["kv_heads"], width),
-        "alpha": maker.normal(heads),
-        "gates": maker.normal(tokens, heads),
-    }
-    return Problem("head_mix", tensors, {}, 1)
-
-
-def _attention(size: Mapping[str, int], sizes: Sizes, maker: Maker) -> Problem:
-    heads, kv_heads = size["heads"], size["kv_heads"]
-    q, k, v = maker.streams(
-        size["batch"], size["tokens"], [heads, kv_heads, kv_heads], size["width"]
+def _summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    measured = sorted(
+        (row for row in rows if "per_second" in row), key=lambda row: float(row["per_second"])
     )
-    arguments = {
-        "scale": SCALE,
-        "window": sizes.get("window"),
-        "segments": None,
-        "softcap": None,
-        "need_lse": False,
+    if not measured:
+        return {"families": 0, "rows": list(rows)}
+    return {
+        "families": len(measured),
+        "median_per_second": statistics.median(row["per_second"] for row in measured),
+        "least": measured[0]["family"],
+        "least_per_second": measured[0]["per_second"],
+        "slowest_problem_ms": max(row["slowest_ms"] for row in measured),
+        "rows": list(rows),
     }
-    return Problem("attention", {"q": q, "k": k, "v": v}, arguments, 1)
 
 
-def _simplicial(size: Mapping[str, int], sizes: Sizes, maker: Maker) -> Problem:
-    heads, kv_heads = size["heads"], size["kv_heads"]
-    streams = maker.streams(size["batch"], size["tokens"], [heads, *[kv_heads] * 4], size["width"])
-    arguments = {
-        "scale": size["width"] ** -0.5,
-        "window1": sizes["window1"],
-        "window2": sizes["window2"],
-        "segments": None,
-        "form": "trilinear",
-        "need_lse": False,
-    }
-    names = POSITIONAL["simplicial_attention"]
-    return Problem("simplicial_attention", dict(zip(names, streams, strict=True)), arguments, 1)
+def pairs(kind: str, count: int) -> list[Pair]:
+    """Responses that are right, of one kind, never the same twice in a row."""
+    draws = random.Random(kind)
+    return [_WRITE[kind](draws.randrange(3, 1000)) for _ in range(count)]
 
 
-def _decode(size: Mapping[str, int], sizes: Sizes, maker: Maker) -> Problem:
-    batch, cached, width = size["batch"], size["cached"], size["width"]
-    tensors = {
-        "q": maker.normal(batch, size["heads"], 1, width),
-        "k_cache": maker.normal(batch, size["kv_heads"], cached, width),
-        "v_cache": maker.normal(batch, size["kv_heads"], cached, width),
-    }
-    lengths = torch.full((batch,), cached, device=maker.device)
-    arguments = {
-        "lengths": Moment(lengths, cached),
-        "scale": SCALE,
-        "window": sizes.get("window"),
-        "softcap": None,
-        "need_lse": False,
-    }
-    return Problem("attention_decode", tensors, arguments, 0)
+def _integer(n: int) -> Pair:
+    return Answer(type="integer", value=str(n)), f"Adding up gives \\boxed{{{n}}}."
 
 
-def _simplicial_decode(size: Mapping[str, int], _sizes: Sizes, maker: Maker) -> Problem:
-    batch, kv_heads, width = size["batch"], size["kv_heads"], size["width"]
-    first, second = size["window1"], size["window2"]
-    tensors = {
-        "q": maker.normal(batch, size["heads"], 1, width),
-        "k1_cache": maker.normal(batch, kv_heads, first, width),
-        "k2_cache": maker.normal(batch, kv_heads, second, width),
-        "v1_cache": maker.normal(batch, kv_heads, first, width),
-        "v2_cache": maker.normal(batch, kv_heads, second, width),
-    }
-    tokens = max(first, second)
-    arguments = {
-        "lengths": Moment(torch.full((batch,), tokens, device=maker.device), tokens),
-        "scale": width**-0.5,
-        "window1": first,
-        "window2": second,
-        "need_lse": False,
-    }
-    return Problem("simplicial_attention_decode", tensors, arguments, 0)
+def _fraction(n: int) -> Pair:
+    answer = Answer(type="rational", value=f"{7 * n + 1}/7")
+    return answer, f"Dividing gives \\boxed{{\\frac{{{7 * n + 1}}}{{7}}}}."
 
 
-def _indexed_logprob(size: Mapping[str, int], _sizes: Sizes, maker: Maker) -> Problem:
-    tokens, vocabulary, width = size["tokens"], size["vocabulary"], size["width"]
-    # Logits of a few nats, as trained models have them.
-    tensors = {
-        "hidden": maker.normal(tokens, width),
-        "weight": maker.normal(vocabulary, width, size=4.0 * width**-0.5),
-    }
-    entropy = bool(size.get("entropy"))
-    arguments = {
-        "index": maker.whole(vocabulary, tokens, size["indices"]),
-        "cap": CAP if size.get("cap") else None,
-        "temperature": 1.0,
-        "round_logits": None,
-        "need_entropy": entropy,
-    }
-    return Problem("indexed_logprob", tensors, arguments, 1 + entropy)
+def _set(n: int) -> Pair:
+    answer = Answer(type="set", value=f"{{{n},{n + 3}}}")
+    return answer, f"The roots are \\boxed{{\\{{{n + 3}, {n}\\}}}}."
 
 
-def _linear_scan(size: Mapping[str, int], _sizes: Sizes, maker: Maker) -> Problem:
-    rows, tokens = size["rows"], size["tokens"]
-    tensors = {"a": maker.uniform(rows, tokens), "b": maker.normal(rows, tokens)}
-    return Problem("linear_scan", tensors, {"reverse": False, "carry": None}, 1)
+def _tuple(n: int) -> Pair:
+    answer = Answer(type="tuple", value=f"({n},{n + 3})")
+    return answer, f"The point is \\boxed{{({n}, {n + 3})}}."
 
 
-MAKERS: Mapping[str, Callable[[Mapping[str, int], Sizes, Maker], Problem]] = {
-    "rms_norm": _rms_norm,
-    "add_rms_norm": _add_rms_norm,
-    "qk_norm_rope": _qk_norm_rope,
-    "rope": _rope,
-    "swiglu": _swiglu,
-    "head_mix": _head_mix,
-    "attention": _attention,
-    "attention_decode": _decode,
-    "simplicial_attention": _simplicial,
-    "simplicial_attention_decode": _simplicial_decode,
-    "indexed_logprob": _indexed_logprob,
-    "linear_scan": _linear_scan,
+def _interval(n: int) -> Pair:
+    value = f"({n},{n + 3}]U[{n + 9},oo)"
+    answer = Answer(type="interval", value=value, params={"variable": "x"})
+    return answer, f"So it holds on \\boxed{{({n}, {n + 3}] \\cup [{n + 9}, \\infty)}}."
+
+
+def _quadratic(n: int) -> Pair:
+    value = f"x^2+{n}*x+{n + 1}"
+    answer = Answer(type="expression", value=value, params={"variables": ["x"]})
+    return answer, f"It is \\boxed{{(x+1)^2 + {n - 2}x + {n}}}."
+
+
+_WRITE: dict[str, Callable[[int], Pair]] = {
+    "integer": _integer,
+    "fraction": _fraction,
+    "set": _set,
+    "tuple": _tuple,
+    "interval": _interval,
+    "quadratic": _quadratic,
 }
+
+
+def judges(count: int, *, peers: bool) -> list[dict[str, Any]]:
+    """Responses judged a second by kind: in the judging process, in this one, and by the peer."""
+    rows = []
+    peer = problem_peers.judge() if peers and problem_peers.installed(problem_peers.JUDGE) else None
+    for kind in _WRITE:
+        asked = pairs(kind, count)
+        assert all(verdict.correct for verdict in verify_all(asked)), kind
+        row: dict[str, Any] = {
+            "kind": kind,
+            "per_second": _rate(partial(verify_all, asked), count, both=True),
+            "here_per_second": _rate(partial(_each, judge, asked), count),
+        }
+        if peer is not None:
+            few = [(_latex(answer.value), text) for answer, text in asked[: max(8, count // 50)]]
+            row["peer_per_second"] = _rate(partial(_each, peer, few), len(few))
+        rows.append(row)
+    return rows
+
+
+def _each(work: Callable[..., Any], pairs: Sequence[tuple[Any, str]]) -> None:
+    for each in pairs:
+        work(*each)
+
+
+def _latex(value: str) -> str:
+    """A canonical value as LaTeX writes it, for a peer that reads nothing else."""
+    for plain, written in (("{", "\\{"), ("}", "\\}"), ("U", "\\cup "), ("oo", "\\infty")):
+        value = value.replace(plain, written)
+    return value
+
+
+def _rate(work: Callable[[], Any], count: int, *, both: bool = False) -> float:
+    """Results a second of CPU time, in the best of a few rounds."""
+    best = float("inf")
+    for _ in range(ROUNDS):
+        began = _cpu_s(both)
+        work()
+        best = min(best, _cpu_s(both) - began)
+    return count / max(best, 1e-6)
+
+
+def _cpu_s(both: bool) -> float:
+    """CPU time of this process, and of the one that judges where ``both`` count."""
+    spent = time.process_time()
+    pid = worker().pid if both else None
+    if pid is not None:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        spent += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return spent
+
+
+def golden(*, peers: bool) -> dict[str, Any]:
+    """How many of the golden rows get their verdict, of those that are compared here."""
+    rows = [json.loads(line) for line in GOLDEN.read_text(encoding="utf-8").splitlines()]
+    rows = [row for row in rows if row["type"] in TYPES]
+    found = {"rows": len(rows), "ours": sum(_met(row) for row in rows)}
+    if peers and problem_peers.installed(problem_peers.JUDGE):
+        found["peer"] = problem_peers.met(rows)
+    return found
+
+
+def _met(row: dict[str, Any]) -> bool:
+    answer = Answer(type=row["type"], value=row["gold"], params=row["params"])
+    verdict = judge(answer, row["answer"], extract=row["input"] == "response")
+    return verdict.correct is row["verdict"]
+
+
+def lines(page: dict[str, Any]) -> Iterator[str]:
+    """The summary in words."""
+    for who, name in (("ours", "limite"), ("peer", problem_peers.MAKER)):
+        found = page["makers"][who]
+        if found["families"]:
+            yield (
+                f"{name}: {found['families']} families, median "
+                f"{found['median_per_second']:,.0f} a second, least "
+                f"{found['least_per_second']:,.0f} ({found['least']}), "
+                f"slowest problem {found['slowest_problem_ms']:,.1f} ms"
+            )
+    golds = page["golden"]
+    peer = f", {problem_peers.JUDGE} {golds['peer']}" if "peer" in golds else ""
+    yield f"golden rows met of {golds['rows']}: limite {golds['ours']}{peer}"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measures everything and prints it."""
+    parser = argparse.ArgumentParser(description="Problems made and judged a second.")
+    parser.add_argument("families", nargs="*", metavar="FAMILY")
+    parser.add_argument("--difficulty", type=float, default=0.5)
+    parser.add_argument("--count", type=int, default=256, help="problems of a family in a round")
+    parser.add_argument("--responses", type=int, default=4000, help="of a kind in a round")
+    parser.add_argument("--alone", action="store_true", help="without the peers")
+    parser.add_argument("--json", action="store_true")
+    asked = parser.parse_args(arguments)
+    names = asked.families or load_registry().names("generator")
+    peers = not asked.alone
+    page: dict[str, Any] = {
+        "versions": {
+            name: problem_peers.installed(name)
+            for name in ("limite", problem_peers.MAKER, problem_peers.JUDGE)
+        },
+        "makers": makers(names, asked.difficulty, asked.count, peers=peers),
+        "judges": judges(asked.responses, peers=peers),
+        "golden": golden(peers=peers),
+    }
+    if asked.json:
+        show_json(page)
+        return 0
+    show_table(
+        ("RESPONSES A SECOND", "LIMITE", "IN THIS PROCESS", problem_peers.JUDGE.upper()),
+        [
+            (
+                row["kind"],
+                f"{row['per_second']:,.0f}",
+                f"{row['here_per_second']:,.0f}",
+                f"{row['peer_per_second']:,.0f}" if "peer_per_second" in row else "-",
+            )
+            for row in page["judges"]
+        ],
+    )
+    for line in lines(page):
+        print(line)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -18,7 +18,7 @@ import attrs
 import pytest
 import torch
 
-from benchmarks import checks, cpu_cases, floors, gpu_cases, kernels, measure, peers, problems
+from benchmarks import checks, cpu_cases, floors, gpu_cases, inputs, kernels, measure, peers
 from benchmarks.cases import BEST, TARGET, Bound, Case, pick, shape_text, tiny
 from benchmarks.clock import Call, CpuClock, Timing, quantile, race
 from benchmarks.floors import Ceilings, Work, count, floor_ms, visible_pairs
@@ -250,7 +250,7 @@ def test_visible_pairs_are_those_counted_one_by_one(
     ],
 )
 def test_peers_do_the_same_work(case: Case, name: str) -> None:
-    problem = problems.make(case.op, tiny(case).sizes, torch.float32, "cpu", 1)
+    problem = inputs.make(case.op, tiny(case).sizes, torch.float32, "cpu", 1)
     ours = peers.find(case.op, "plain")(problem, problem.tensors)
     its = peers.find(case.op, name)(problem, problem.tensors)
     assert len(ours) == len(its) == max(problem.weighted, 1)
