@@ -24,5 +24,9 @@ FAMILIES: dict[str, str] = {
     "surveys": "surveys:Surveys",
     "codes": "codes:Codes",
     "coin-change": "coin_change:CoinChange",
+    "counting-figures": "counting_figures:CountingFigures",
+    "handshakes": "handshakes:Handshakes",
+    "binomial-sums": "binomial_sums:BinomialSums",
+    "counting-functions": "counting_functions:CountingFunctions",
 }
 """Name to ``module:Class`` in this package."""

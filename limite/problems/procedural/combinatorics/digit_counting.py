@@ -54,7 +54,7 @@ class DigitCounting(Family):
         ),
     )
 
-    top: Ends = dial(60, 4000, "largest bound", least=60, most=100_000)
+    top: Ends = dial(60, 4000, "largest bound", least=60, most=20_000)
 
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
         most = base.slow_start(self.top, difficulty)

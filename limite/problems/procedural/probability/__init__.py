@@ -25,5 +25,8 @@ FAMILIES: dict[str, str] = {
     "likeliest-urns": "likeliest_urns:LikeliestUrns",
     "fair-games": "fair_games:FairGames",
     "match-wins": "match_wins:MatchWins",
+    "conditional-tables": "conditional_tables:ConditionalTables",
+    "favourable-chances": "favourable_chances:FavourableChances",
+    "odds": "odds:Odds",
 }
 """Name to ``module:Class`` in this package."""
