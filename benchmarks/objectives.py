@@ -3,9 +3,17 @@
     python -m benchmarks.objectives --json -
 
 From given log-probabilities ``[rows, tokens]`` to the gradient: once as limite does it, with every
-metric, and once as the shortest expression that has the same loss and gradient, with none. Told
-are the milliseconds of both, how many times the expression's time an objective takes, and how many
-times it takes without metrics; then the checks of the columns, which happen once a micro-batch.
+metric, and once as the shortest expression that has the same loss and gradient. The expression
+finds the two figures that verl logs of a policy loss as well, from detached tensors:
+``actor/ppo_kl``, the mean of ``behavior_logp - logp``, and ``actor/pg_clipfrac``, the share of
+tokens (of responses, for gspo) that its rule cuts off; for reinforce, which cuts none off, the
+first alone. Both are given the mask of bools that a batch has; the expression turns it into
+numbers once.
+
+Told are the milliseconds of both; how many times the expression's time an objective takes, how
+many times that of the expression without figures (``of bare``), and how many times the latter
+without limite's own sums of metrics; then the checks of the columns, which happen once a
+micro-batch.
 Contenders run in turn, in processor time where the device is a CPU (one thread).
 """
 
@@ -44,7 +52,9 @@ LISTED = 20  # tokens on the lists of top-k divergences
 MEASURED_MS = 600.0
 NOTHING = Metric(how="mean", value=0.0)
 Columns = Mapping[str, Tensor]
-Expression = Callable[[Tensor, Columns, Tensor], Tensor]
+Hand = tuple[Tensor, Callable[[], list[Tensor]]]  # the loss, and figures where they are asked for
+Expression = Callable[[Tensor, Columns, Tensor], Hand]  # active tokens are 1.0, others 0.0
+Aggregate = Callable[[Tensor, Tensor], Tensor]
 
 
 @attrs.frozen(kw_only=True)
@@ -58,65 +68,100 @@ class Measured:
     objective_ms: float
     times: float
     times_spread: float
+    times_bare: float
     times_without_metrics: float
     checks_ms: float
 
 
-def clipped(low: float, high: float, aggregate: Callable[[Tensor, Tensor], Tensor]) -> Expression:
+def clipped(low: float, high: float, aggregate: Aggregate) -> Expression:
     """Clipped ratios; ``aggregate`` sums losses ``[B, T]`` under a mask."""
 
-    def expression(logp: Tensor, columns: Columns, mask: Tensor) -> Tensor:
-        ratio = (logp - columns["behavior_logp"]).clamp(-20, 20).exp()
+    def expression(logp: Tensor, columns: Columns, active: Tensor) -> Hand:
+        log_ratio = logp - columns["behavior_logp"]
+        ratio = log_ratio.clamp(-20, 20).exp()
         advantage = columns["advantage"]
-        return aggregate(
-            -torch.minimum(ratio * advantage, ratio.clamp(1 - low, 1 + high) * advantage), mask
-        )
+        plain, cut = -ratio * advantage, -ratio.clamp(1 - low, 1 + high) * advantage
+        loss = aggregate(torch.maximum(plain, cut), active)
+
+        def figures() -> list[Tensor]:
+            return [
+                -token_mean(log_ratio.detach(), active),
+                token_mean((cut > plain).detach().float(), active),
+            ]
+
+        return loss, figures
 
     return expression
 
 
-def token_mean(values: Tensor, mask: Tensor) -> Tensor:
-    return (values * mask).sum() / mask.sum()
+def token_mean(values: Tensor, active: Tensor) -> Tensor:
+    return (values * active).sum() / active.sum()
 
 
-def row_mean(values: Tensor, mask: Tensor) -> Tensor:
-    return ((values * mask).sum(-1) / mask.sum(-1).clamp(min=1)).sum() / mask.any(-1).sum()
+def row_mean(values: Tensor, active: Tensor) -> Tensor:
+    lengths = active.sum(-1)
+    return ((values * active).sum(-1) / lengths.clamp(min=1)).sum() / (lengths > 0).sum()
 
 
-def constant(values: Tensor, mask: Tensor) -> Tensor:
-    return (values * mask).sum() / mask.numel()
+def constant(values: Tensor, active: Tensor) -> Tensor:
+    return (values * active).sum() / active.numel()
 
 
-def row_sum(values: Tensor, mask: Tensor) -> Tensor:
-    return (values * mask).sum() / mask.any(-1).sum()
+def row_sum(values: Tensor, active: Tensor) -> Tensor:
+    return (values * active).sum() / (active.sum(-1) > 0).sum()
 
 
-def gspo(logp: Tensor, columns: Columns, mask: Tensor) -> Tensor:
-    log_ratio = (logp - columns["behavior_logp"]) * mask
-    ratio = (log_ratio.sum(-1) / mask.sum(-1).clamp(min=1)).clamp(-20, 20).exp()
+def gspo(logp: Tensor, columns: Columns, active: Tensor) -> Hand:
+    lengths = active.sum(-1)
+    total = ((logp - columns["behavior_logp"]) * active).sum(-1)
+    ratio = (total / lengths.clamp(min=1)).clamp(-20, 20).exp()
     advantage = columns["advantage"][:, 0]
-    losses = -torch.minimum(ratio * advantage, ratio.clamp(1 - 3e-4, 1 + 4e-4) * advantage)
-    active = mask.any(-1)
-    return (losses * active).sum() / active.sum()
+    plain, cut = -ratio * advantage, -ratio.clamp(1 - 3e-4, 1 + 4e-4) * advantage
+    rows = (lengths > 0).float()
+    loss = token_mean(torch.maximum(plain, cut), rows)
+
+    def figures() -> list[Tensor]:
+        share = token_mean((cut > plain).detach().float(), rows)
+        return [-total.detach().sum() / lengths.sum(), share]
+
+    return loss, figures
 
 
-def cispo(logp: Tensor, columns: Columns, mask: Tensor) -> Tensor:
-    ratio = (logp.detach() - columns["behavior_logp"]).clamp(-20, 20).exp()
-    return token_mean(-ratio.clamp(0, 5) * columns["advantage"] * logp, mask)
+def cispo(logp: Tensor, columns: Columns, active: Tensor) -> Hand:
+    log_ratio = logp.detach() - columns["behavior_logp"]
+    ratio = log_ratio.clamp(-20, 20).exp()
+    weight = ratio.clamp(0, 5)
+    loss = token_mean(-weight * columns["advantage"] * logp, active)
+
+    def figures() -> list[Tensor]:
+        return [-token_mean(log_ratio, active), token_mean((weight != ratio).float(), active)]
+
+    return loss, figures
 
 
-def reinforce(logp: Tensor, columns: Columns, mask: Tensor) -> Tensor:
-    return row_sum(-columns["advantage"] * logp, mask)
+def reinforce(logp: Tensor, columns: Columns, active: Tensor) -> Hand:
+    loss = row_sum(-columns["advantage"] * logp, active)
+
+    def figures() -> list[Tensor]:
+        return [-token_mean(logp.detach() - columns["behavior_logp"], active)]
+
+    return loss, figures
 
 
 def region(distance: Callable[[Tensor, Columns], Tensor], delta: float) -> Expression:
     """A mask by divergence, over a constant length."""
 
-    def expression(logp: Tensor, columns: Columns, mask: Tensor) -> Tensor:
+    def expression(logp: Tensor, columns: Columns, active: Tensor) -> Hand:
         now, before, advantage = logp.detach(), columns["behavior_logp"], columns["advantage"]
-        ratio = (now - before).clamp(-20, 20).exp().clamp(max=20)
-        out = ((now - before) * advantage > 0) & (distance(now, columns) > delta)
-        return constant(-ratio * ~out * advantage * logp, mask)
+        log_ratio = now - before
+        ratio = log_ratio.clamp(-20, 20).exp().clamp(max=20)
+        out = (log_ratio * advantage > 0) & (distance(now, columns) > delta)
+        loss = constant(-(ratio * advantage).masked_fill(out, 0.0) * logp, active)
+
+        def figures() -> list[Tensor]:
+            return [-token_mean(log_ratio, active), token_mean(out.float(), active)]
+
+        return loss, figures
 
     return expression
 
@@ -185,8 +230,10 @@ def drawn(rows: int, tokens: int, device: str, *, lists: bool) -> tuple[Tensor, 
 class WithoutMetrics(TokenBatch):
     """A batch that reports nothing."""
 
-    def metrics(self, values: Mapping[str, Tensor]) -> dict[str, Metric]:
-        return dict.fromkeys(values, NOTHING)
+    def metrics(
+        self, values: Mapping[str, Tensor], *, sums: Mapping[str, Tensor] | None = None
+    ) -> dict[str, Metric]:
+        return dict.fromkeys((*values, *(sums or {})), NOTHING)
 
 
 def measure(name: str, rows: int, tokens: int, device: str, *, quick: bool) -> Measured:
@@ -208,11 +255,18 @@ def measure(name: str, rows: int, tokens: int, device: str, *, quick: bool) -> M
 
         return call
 
+    def by_hand() -> Tensor:
+        loss, figures = expression(leaf, given, mask.float())
+        for figure in figures():
+            figure.item()
+        return loss
+
     ours = backward(lambda: objective(batch).value)
-    theirs = backward(lambda: expression(leaf, given, mask))
+    theirs = backward(by_hand)
+    bare = backward(lambda: expression(leaf, given, mask.float())[0])
     quiet = backward(lambda: objective(silent).value)
     gradients = []
-    for call in (ours, theirs, quiet):
+    for call in (ours, theirs, bare, quiet):
         call()
         assert leaf.grad is not None
         gradients.append(leaf.grad.masked_fill(~mask, 0.0))
@@ -223,7 +277,13 @@ def measure(name: str, rows: int, tokens: int, device: str, *, quick: bool) -> M
         token_batch(mask, {**columns, "logp": leaf}, totals)
 
     timings = race(
-        {"ours": [ours], "theirs": [theirs], "quiet": [quiet], "checks": [checks]},
+        {
+            "ours": [ours],
+            "theirs": [theirs],
+            "bare": [bare],
+            "quiet": [quiet],
+            "checks": [checks],
+        },
         clock_for(device),
         measured_ms=5.0 if quick else MEASURED_MS,
     )
@@ -236,7 +296,8 @@ def measure(name: str, rows: int, tokens: int, device: str, *, quick: bool) -> M
         objective_ms=timings["ours"].ms,
         times=times,
         times_spread=spread,
-        times_without_metrics=timings["quiet"].ratio(timings["theirs"])[0],
+        times_bare=timings["ours"].ratio(timings["bare"])[0],
+        times_without_metrics=timings["quiet"].ratio(timings["bare"])[0],
         checks_ms=timings["checks"].ms,
     )
 
@@ -264,11 +325,12 @@ def main(argv: Sequence[str] | None = None) -> int:
                     "objective        rows tokens  expression ms  objective ms  times         ",
                     end="",
                 )
-                print("  without metrics  checks ms")
+                print("  of bare  without metrics  checks ms")
             print(
                 f"{each.objective:15}  {each.rows:4} {each.tokens:6}  {each.expression_ms:13.3f}  "
                 f"{each.objective_ms:12.3f}  {each.times:5.2f} ±{each.times_spread:5.2f}  "
-                f"{each.times_without_metrics:15.2f}  {each.checks_ms:9.3f}",
+                f"{each.times_bare:7.2f}  {each.times_without_metrics:15.2f}  "
+                f"{each.checks_ms:9.3f}",
                 flush=True,
             )
     if asked.json is None:

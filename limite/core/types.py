@@ -311,30 +311,43 @@ class TokenBatch:
         """The mean over the active tokens of the *whole update*, not of this micro-batch."""
         return self.aggregate(values, "token-mean")
 
-    def metrics(self, values: Mapping[str, Tensor]) -> dict[str, Metric]:
+    def metrics(
+        self, values: Mapping[str, Tensor], *, sums: Mapping[str, Tensor] | None = None
+    ) -> dict[str, Metric]:
         """Means over active tokens of ``[B, T]`` values, as metrics without gradient.
 
-        Sums run in float64 and cross to the host once, however many metrics there are.
+        ``sums`` are values that were summed over the active tokens of each row already, ``[B]``.
+        Rows are summed in the dtype of the values, float32 or better, and added up in float64;
+        the results cross to the host once, however many metrics there are.
         """
         import torch
 
-        if not values:
+        rows = dict(sums or {})  # name -> [B]
+        counts = {}  # name -> number
+        for name, value in values.items():
+            if value.dtype == torch.bool:  # counting is many times faster than adding
+                counts[name] = torch.count_nonzero(value & self.mask)
+            else:
+                rows[name] = self._active(value.detach()).sum(dim=-1)
+        if not (counts or rows):
             return {}
-        found = [self._sum(value.detach()) for value in values.values()]
-        sums = torch.stack([*found, torch.count_nonzero(self.mask).double()]).tolist()
-        tokens = sums.pop()
+        host = torch.stack([*counts.values(), torch.count_nonzero(self.mask)])
+        if rows:
+            total = torch.stack([*rows.values()]).sum(dim=-1, dtype=torch.float64)
+            host = torch.cat([total, host.double()])
+        *found, tokens = host.tolist()
+        by_name = dict(zip((*rows, *counts), found, strict=True))
         return {
-            name: Metric(how="mean", value=total, weight=tokens)
-            for name, total in zip(values, sums, strict=True)
+            name: Metric(how="mean", value=by_name[name], weight=tokens)
+            for name in (*values, *(sums or {}))
         }
 
-    def _sum(self, values: Tensor) -> Tensor:
-        """Over active tokens, in float64."""
+    def _active(self, values: Tensor) -> Tensor:
+        """``[B, T]`` in float32 or better, 0 where a token takes no part."""
         import torch
 
-        if values.dtype == torch.bool:  # counting is many times faster than adding
-            return torch.count_nonzero(values & self.mask).double()
-        return torch.where(self.mask, values, values.new_zeros(())).sum(dtype=torch.float64)
+        active = torch.where(self.mask, values, values.new_zeros(()))
+        return active.float() if active.dtype.itemsize < 4 else active
 
     def aggregate(
         self,
@@ -351,31 +364,44 @@ class TokenBatch:
         partition into micro-batches add up to the same loss. ``rows="all"`` lets responses
         without an active token count in the sequence means; ``constant`` always counts them.
         """
-        import torch
+        active = self._active(values)  # [B, T]
+        divisor = self.divisor(how, constant=constant, rows=rows)
+        if how != "sequence-mean-token-mean":
+            return active.sum() / divisor
+        return (active.sum(dim=-1) / self.lengths.clamp(min=1)).sum() / divisor
 
-        if how == "sequence-mean-token-mean" and values.shape[1] == 1 < self.mask.shape[1]:
-            # A mean of equal numbers is each of them.
-            row = values[:, 0].masked_fill(~self.mask.any(dim=-1), 0.0)
-            row = row.float() if row.dtype.itemsize < 4 else row
-            return row.sum() / self._rows(rows)
-        active = torch.where(self.mask, values, values.new_zeros(()))  # [B, T]
-        if active.dtype.itemsize < 4:
-            active = active.float()
+    def divisor(
+        self,
+        how: Aggregation,
+        *,
+        constant: float | None = None,
+        rows: Literal["active", "all"] = "active",
+    ) -> float:
+        """What ``aggregate`` divides the sum of tokens, or of means over them, by."""
         if how == "token-mean":
-            return active.sum() / max(self.totals.tokens, 1)
+            return max(self.totals.tokens, 1)
         if how == "token-sum":
-            return active.sum()
+            return 1
         if how == "constant":
             tokens = self.totals.response_tokens if constant is None else constant
             if tokens <= 0:
                 raise ValueError(f"the constant normaliser must be positive, got {tokens}")
-            return active.sum() / (max(self.totals.rows, 1) * tokens)
-        row = active.sum(dim=-1)  # [B]
-        if how == "sequence-mean-token-mean":
-            row = row / self.mask.sum(dim=-1).clamp(min=1)
-        elif how != "sequence-mean-token-sum":
+            return max(self.totals.rows, 1) * tokens
+        if how not in ("sequence-mean-token-mean", "sequence-mean-token-sum"):
             raise ValueError(f"unknown aggregation {how!r}")
-        return row.sum() / self._rows(rows)
+        return max(self.totals.active_rows if rows == "active" else self.totals.rows, 1)
 
-    def _rows(self, which: Literal["active", "all"]) -> int:
-        return max(self.totals.active_rows if which == "active" else self.totals.rows, 1)
+    @property
+    def lengths(self) -> Tensor:
+        """``[B]``: how many tokens of a response are active."""
+        import torch
+
+        return self.mask.view(torch.uint8).sum(dim=-1, dtype=torch.int32)
+
+    @property
+    def active_rows(self) -> Tensor:
+        """``[B]`` bool: responses with an active token."""
+        import torch
+
+        # Bytes are compared many at a time, bools one by one.
+        return self.mask.view(torch.uint8).amax(dim=-1).bool()

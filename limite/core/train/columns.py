@@ -6,6 +6,7 @@ stands at an inactive position has no influence; whatever stands at an active on
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import torch
@@ -49,16 +50,16 @@ def token_batch(mask: Tensor, columns: Mapping[str, Tensor], totals: Totals) -> 
     """
     active = as_active(mask)
     wide = {name: _widen(name, column, active) for name, column in columns.items()}
-    _check_active(active, wide)
     leaders = {wide[name].dtype for name in DIFFERENTIABLE if name in wide}
     dtype = torch.float64 if torch.float64 in leaders else torch.float32
     inactive = ~active
     ready = {}
     for name, column in wide.items():
         kept = column if name in DIFFERENTIABLE else column.detach()
-        if kept.is_floating_point():
-            kept = kept.to(dtype)
         ready[name] = kept.masked_fill(inactive if kept.ndim == 2 else inactive[..., None], 0)
+    _check(ready)
+    numbers = {name: column for name, column in ready.items() if column.is_floating_point()}
+    ready |= {name: column.to(dtype) for name, column in numbers.items()}
     return TokenBatch(mask=active, columns=ready, totals=totals)
 
 
@@ -85,30 +86,39 @@ def _widen(name: str, column: Tensor, mask: Tensor) -> Tensor:
     return column
 
 
-def _check_active(mask: Tensor, columns: Mapping[str, Tensor]) -> None:
-    """Refuse invalid values at active positions, with one transfer to the host when all is well."""
-    broken: dict[tuple[str, str], Tensor] = {}
-    for name, column in columns.items():
-        if not column.is_floating_point():
-            continue
-        values = column.detach()
-        active = mask if values.ndim == 2 else mask[..., None]
-        sound = values.isfinite()
-        if name in SHORT_LISTS:
-            sound |= values == -torch.inf
-        broken[name, "finite"] = active & ~sound
-        if name.endswith("logp"):
-            broken[name, "at most 0"] = active & values.isfinite() & (values > POSITIVE_NATS)
-    if not broken or not bool(torch.stack([bad.any() for bad in broken.values()]).any()):
+def _check(columns: Mapping[str, Tensor]) -> None:
+    """Refuse invalid values of columns that are 0 wherever a token takes no part.
+
+    Their ends tell whether all is well, with one transfer to the host: NaN is an end wherever it
+    stands.
+    """
+    numbers = {
+        name: column.detach()
+        for name, column in columns.items()
+        if column.is_floating_point() and column.numel()
+    }
+    if not numbers:
         return
-    for (name, demand), bad in broken.items():
-        count = int(bad.sum())
-        if not count:
-            continue
-        place = tuple(int(index) for index in bad.nonzero()[0])
-        row, position = place[:2]
-        kind = FloatingPointError if name.endswith("logp") and demand == "finite" else ValueError
-        raise kind(
-            f"{name!r} must be {demand} at active positions: {count} are not, the first at "
-            f"(row {row}, position {position}) is {columns[name][place].item()}"
-        )
+    ends = torch.stack(
+        [end.double() for column in numbers.values() for end in torch.aminmax(column)]
+    ).tolist()
+    for name, least, most in zip(numbers, ends[0::2], ends[1::2], strict=True):
+        sound = most < math.inf and (least > -math.inf or name in SHORT_LISTS)
+        if not sound or (name.endswith("logp") and most > POSITIVE_NATS):
+            _refuse(name, numbers[name])
+
+
+def _refuse(name: str, values: Tensor) -> None:
+    """Says which values of a column are invalid."""
+    sound = values.isfinite()
+    if name in SHORT_LISTS:
+        sound |= values == -torch.inf
+    demand, bad = "finite", ~sound
+    kind: type[Exception] = FloatingPointError if name.endswith("logp") else ValueError
+    if bool(sound.all()):
+        demand, bad, kind = "at most 0", values > POSITIVE_NATS, ValueError
+    place = tuple(int(index) for index in bad.nonzero()[0])
+    raise kind(
+        f"{name!r} must be {demand} at active positions: {int(bad.sum())} are not, the first at "
+        f"(row {place[0]}, position {place[1]}) is {values[place].item()}"
+    )

@@ -188,7 +188,7 @@ def regions(case: Case, played: Played) -> None:
     if case.expects("divergence"):
         case.check("divergence", objective.distance(batch).masked_fill(~batch.mask, 0.0))
     if case.expects("seq_ratio"):
-        ratio = sequence_ratio(batch, batch.logp - batch.behavior_logp).squeeze(-1)
+        ratio = sequence_ratio(batch).squeeze(-1)
         case.check("seq_ratio", ratio.masked_fill(~batch.mask.any(dim=-1), 0.0))
 
 

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 import attrs
 from attrs.validators import ge, gt
-from torch import Tensor
 
 from limite.core.types import Aggregation, Metric, TokenBatch
 from limite.plugins.objectives.policy import PolicyObjective, aggregation
 from limite.plugins.objectives.ratio import importance_ratio, ratio_metrics
+from limite.plugins.objectives.slope import TokenLoss
 
 
 @attrs.frozen(kw_only=True)
@@ -35,10 +35,10 @@ class CISPO(PolicyObjective):
                 f"{self.ratio_max}"
             )
 
-    def token_loss(self, batch: TokenBatch) -> tuple[Tensor, dict[str, Metric]]:
-        ratio, log_ratio = importance_ratio(batch, self.overflow, detached=True)
+    def token_loss(self, batch: TokenBatch) -> tuple[TokenLoss, dict[str, Metric]]:
+        ratio, log_ratio = importance_ratio(batch, self.overflow)
         weight = ratio.clamp(self.ratio_min, self.ratio_max)
         metrics = {"ratio/truncated_fraction": weight != ratio}
-        return -(weight * batch.advantage) * batch.logp, ratio_metrics(
-            batch, ratio, log_ratio, metrics
-        )
+        slope = -(weight * batch.advantage)  # [B, T]
+        loss = TokenLoss(value=slope * batch.logp, slope=slope)
+        return loss, ratio_metrics(batch, ratio, log_ratio, metrics)

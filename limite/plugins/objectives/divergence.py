@@ -17,15 +17,16 @@ def binary_divergence(logp: Tensor, behavior_logp: Tensor, kind: str) -> Tensor:
     ``|p - mu|`` and ``binary-kl`` is ``mu ln(mu/p) + (1-mu) ln((1-mu)/(1-p))``: infinite when
     ``p = 1 > mu``, its second term 0 when ``mu = 1``.
     """
-    policy, behavior = logp.clamp(max=0.0), behavior_logp.clamp(max=0.0)  # nats
     if kind == "binary-tv":
-        return (policy.exp() - behavior.exp()).abs()
+        return (logp.exp() - behavior_logp.exp()).abs_()
     if kind != "binary-kl":
         raise ValueError(f"expected 'binary-tv' or 'binary-kl', got {kind!r}")
-    rest = -torch.expm1(behavior)  # 1 - mu
-    others = rest * (_log_complement(behavior) - _log_complement(policy))
-    others = torch.where(rest > 0, others, torch.zeros_like(others))
-    return behavior.exp() * (behavior - policy) + others
+    policy, behavior = logp.clamp(max=0.0), behavior_logp.clamp(max=0.0)  # nats
+    mu, rest = behavior.exp(), torch.expm1(behavior).neg_()  # and 1 - mu
+    ours = _log_complement(policy, policy.exp(), torch.expm1(policy).neg_())
+    others = rest * (_log_complement(behavior, mu, rest) - ours)
+    others.masked_fill_(rest <= 0, 0.0)
+    return (mu * (behavior - policy) + others).clamp_(min=0.0)  # rounding may take it below
 
 
 def topk_divergence(topk_logp: Tensor, behavior_topk_logp: Tensor, kind: str) -> Tensor:
@@ -47,7 +48,6 @@ def topk_divergence(topk_logp: Tensor, behavior_topk_logp: Tensor, kind: str) ->
     return listed + behavior_rest * (behavior_rest.log() - policy_rest.log())
 
 
-def _log_complement(logp: Tensor) -> Tensor:
-    """``ln(1 - exp(logp))``, accurate at both ends."""
-    near_one = logp > -math.log(2)
-    return torch.where(near_one, (-torch.expm1(logp)).log(), torch.log1p(-logp.exp()))
+def _log_complement(logp: Tensor, probability: Tensor, rest: Tensor) -> Tensor:
+    """``ln(1 - p)``, accurate at both ends; ``rest`` is ``1 - p``, found from ``logp``."""
+    return torch.where(logp > -math.log(2), rest.log(), torch.log1p(-probability))

@@ -13,6 +13,7 @@ from limite.core.validators import option
 from limite.plugins.objectives.divergence import binary_divergence, topk_divergence
 from limite.plugins.objectives.policy import PolicyObjective, aggregation
 from limite.plugins.objectives.ratio import importance_ratio, ratio_metrics
+from limite.plugins.objectives.slope import TokenLoss
 
 DEFAULT_DELTA = {"binary-tv": 0.15, "binary-kl": 0.05, "topk-tv": 0.15, "topk-kl": 0.05}
 TOPK_COLUMNS = frozenset({"topk_logp", "behavior_topk_logp"})
@@ -80,12 +81,12 @@ class DPPO(PolicyObjective):
             both if self.delta_high is None else self.delta_high,
         )
 
-    def token_loss(self, batch: TokenBatch) -> tuple[Tensor, dict[str, Metric]]:
-        ratio, log_ratio = importance_ratio(batch, self.overflow, detached=True)
+    def token_loss(self, batch: TokenBatch) -> tuple[TokenLoss, dict[str, Metric]]:
+        ratio, log_ratio = importance_ratio(batch, self.overflow)
         down, up = batch.advantage < 0, batch.advantage > 0  # [B, T] bool
         away_down, away_up = self._away(batch, log_ratio, down, up)
         masked = away_down | away_up
-        weight = ratio.clamp(max=self.ratio_cap).masked_fill(masked, 0.0)
+        weight = ratio.clamp(max=self.ratio_cap).masked_fill_(masked, 0.0)
         figures = {
             "ratio/masked_fraction": masked,
             "ratio/masked_fraction_positive": away_up,
@@ -97,7 +98,8 @@ class DPPO(PolicyObjective):
         signal = metrics["ratio/masked_fraction_of_signal"].value
         of_signal = attrs.evolve(metrics["ratio/masked_fraction"], weight=signal)
         metrics["ratio/masked_fraction_of_signal"] = of_signal
-        return -(weight * batch.advantage) * batch.logp, metrics
+        slope = -(weight * batch.advantage)  # [B, T]
+        return TokenLoss(value=slope * batch.logp, slope=slope), metrics
 
     def distance(self, batch: TokenBatch) -> Tensor:
         """``[B, T]``, detached: the divergence between policy and behaviour."""

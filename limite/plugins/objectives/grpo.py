@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import attrs
-from torch import Tensor
 
 from limite.core.types import Aggregation, Metric, TokenBatch
 from limite.plugins.objectives.policy import PolicyObjective, aggregation
 from limite.plugins.objectives.ratio import clipped_ratio, dual_clip, eps_high, eps_low
+from limite.plugins.objectives.slope import TokenLoss
 
 
 @attrs.frozen(kw_only=True)
@@ -29,7 +29,7 @@ class GRPO(PolicyObjective):
     eps_high: float = eps_high(0.2)
     dual_clip: float | None = dual_clip()
 
-    def token_loss(self, batch: TokenBatch) -> tuple[Tensor, dict[str, Metric]]:
+    def token_loss(self, batch: TokenBatch) -> tuple[TokenLoss, dict[str, Metric]]:
         return clipped_ratio(
             batch,
             eps_low=self.eps_low,

@@ -12,12 +12,14 @@ from torch import Tensor
 from limite.core.types import Aggregation, Metric, TokenBatch
 from limite.plugins.objectives.policy import PolicyObjective, aggregation
 from limite.plugins.objectives.ratio import (
-    LARGEST_LOG_RATIO,
-    checked_log_ratio,
+    cut_exp,
+    drift_metrics,
     eps_high,
     eps_low,
-    ratio_metrics,
+    masked_log_ratio,
+    saturated,
 )
+from limite.plugins.objectives.slope import TokenLoss
 
 
 @attrs.frozen(kw_only=True)
@@ -37,25 +39,25 @@ class GSPO(PolicyObjective):
     eps_low: float = eps_low(3e-4)
     eps_high: float = eps_high(4e-4)
 
-    def token_loss(self, batch: TokenBatch) -> tuple[Tensor, dict[str, Metric]]:
+    def token_loss(self, batch: TokenBatch) -> tuple[TokenLoss, dict[str, Metric]]:
         advantage = row_advantage(batch)  # [B, 1]
-        log_ratio = checked_log_ratio(batch, self.overflow)  # [B, T]
-        ratio = sequence_ratio(batch, log_ratio)  # [B, 1]
+        log_ratio = masked_log_ratio(batch, self.overflow)  # [B, T]
+        lengths = batch.lengths[:, None].clamp(min=1)  # [B, 1]
+        mean = log_ratio.sum(dim=-1, keepdim=True) / lengths  # [B, 1] nats
+        ratio = cut_exp(mean)
         low, high = 1.0 - self.eps_low, 1.0 + self.eps_high
-        plain = ratio * advantage
-        clipped = (ratio.clamp(low, high) * advantage).detach()
-        loss = -torch.where(clipped < plain, clipped, plain)  # [B, 1]
-        metrics = sequence_metrics(batch, ratio.detach(), advantage, low, high)
-        token_ratio = log_ratio.detach().clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO).exp()
-        return loss, metrics | ratio_metrics(batch, token_ratio, log_ratio)
+        plain = -ratio * advantage  # [B, 1]; its own derivative by the mean
+        loss = torch.maximum(plain, -ratio.clamp(low, high) * advantage)
+        clipped = ((ratio < low) & (advantage < 0)) | ((ratio > high) & (advantage > 0))
+        slope = plain.masked_fill(clipped | saturated(mean), 0.0) / lengths
+        metrics = sequence_metrics(batch, ratio, clipped, (ratio < low) | (ratio > high))
+        return TokenLoss(value=loss, slope=slope), metrics | drift_metrics(batch, log_ratio)
 
 
-def sequence_ratio(batch: TokenBatch, log_ratio: Tensor) -> Tensor:
-    """``[B, 1]``: the geometric mean of the tokens' ratios, from log-ratios ``[B, T]``."""
-    lengths = batch.mask.sum(dim=-1, keepdim=True)  # [B, 1]
-    total = log_ratio.masked_fill(~batch.mask, 0.0).sum(dim=-1, keepdim=True)
-    mean = total / lengths.clamp(min=1)  # [B, 1] nats
-    return mean.clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO).exp()
+def sequence_ratio(batch: TokenBatch) -> Tensor:
+    """``[B, 1]``: the geometric mean of the tokens' ratios, without gradient."""
+    total = masked_log_ratio(batch, "clamp").sum(dim=-1, keepdim=True)
+    return cut_exp(total / batch.lengths[:, None].clamp(min=1))
 
 
 def row_advantage(batch: TokenBatch) -> Tensor:
@@ -64,31 +66,28 @@ def row_advantage(batch: TokenBatch) -> Tensor:
     first = mask.view(torch.uint8).argmax(dim=-1, keepdim=True)  # [B, 1] the first active token
     found = advantage.gather(-1, first)
     mixed = (advantage != found) & mask  # [B, T]
-    if bool(mixed.any()):
+    if int(torch.count_nonzero(mixed)):
         row = int(mixed.any(dim=-1).nonzero()[0])
         values = advantage[row][mask[row]]
         raise ValueError(
             f"a sequence objective needs one advantage per response; those of row {row} run from "
             f"{float(values.min())} to {float(values.max())}"
         )
-    return torch.where(mask.any(dim=-1, keepdim=True), found, torch.zeros_like(found))
+    return found.masked_fill(~batch.active_rows[:, None], 0.0)
 
 
 def sequence_metrics(
-    batch: TokenBatch, ratio: Tensor, advantage: Tensor, low: float, high: float
+    batch: TokenBatch, ratio: Tensor, clipped: Tensor, outside: Tensor
 ) -> dict[str, Metric]:
-    """Means over responses with an active token."""
-    active = batch.mask.any(dim=-1, keepdim=True)
-    below, above = ratio < low, ratio > high
+    """Means over responses with an active token, of ``[B, 1]`` each."""
+    active = batch.active_rows[:, None]
     figures = {
         "ratio/sequence_mean": ratio,
-        "ratio/clip_fraction_sequences": (below & (advantage < 0)) | (above & (advantage > 0)),
-        "ratio/outside_fraction_sequences": below | above,
+        "ratio/clip_fraction_sequences": clipped,
+        "ratio/outside_fraction_sequences": outside,
     }
-    sums = torch.stack(
-        [*(figure.double()[active].sum() for figure in figures.values()), active.sum().double()]
-    ).tolist()
-    count = sums.pop()
+    rows = torch.cat([*(figure.double() for figure in figures.values()), active.double()], dim=1)
+    *sums, count = rows.masked_fill(~active, 0.0).sum(dim=0).tolist()
     return {
         name: Metric(how="mean", value=value, weight=count)
         for name, value in zip(figures, sums, strict=True)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import attrs
+import torch
 from attrs.validators import and_, ge, le, optional
 from torch import Tensor
 
 from limite.core.types import Aggregation, Loss, Metric, TokenBatch
 from limite.core.validators import option
 from limite.plugins.objectives.kl import KL_LOSSES, kl_estimate
+from limite.plugins.objectives.slope import TokenLoss, with_slope
 
 AGGREGATIONS = (
     "token-mean",
@@ -95,23 +97,52 @@ class PolicyObjective:
         return frozenset(more)
 
     @abstractmethod
-    def token_loss(self, batch: TokenBatch) -> tuple[Tensor, dict[str, Metric]]:
-        """``[B, T]``, and what is reported of it."""
+    def token_loss(self, batch: TokenBatch) -> tuple[TokenLoss, dict[str, Metric]]:
+        """The loss with its derivative, and what is reported of it."""
 
     def __call__(self, batch: TokenBatch) -> Loss:
-        values, metrics = self.token_loss(batch)
+        with torch.no_grad():
+            loss, metrics = self.token_loss(batch)
+            value, slope, divisor = self.summed(batch, loss)
+        value = with_slope(batch.logp, value, slope, divisor)
         if self.beta:
             penalty = kl_estimate(batch.logp, batch.reference_logp, self.kl)
-            values = values + self.beta * penalty
+            value = value + self.aggregate(batch, self.beta * penalty)
             difference = batch.logp - batch.reference_logp
             metrics |= batch.metrics({"kl/reference_nats": difference, f"kl/{self.kl}": penalty})
         if self.entropy_weight:
-            values = values - self.entropy_weight * batch.entropy
+            value = value - self.aggregate(batch, self.entropy_weight * batch.entropy)
             metrics |= batch.metrics({"entropy/nats": batch.entropy})
-        value = batch.aggregate(
-            values,
-            self.aggregation,
-            constant=self.constant_tokens,
-            rows="all" if self.rows == "all" else "active",
-        )
         return Loss(value=value, metrics=metrics)
+
+    def aggregate(self, batch: TokenBatch, values: Tensor) -> Tensor:
+        """One number of ``[B, T]``."""
+        return batch.aggregate(
+            values, self.aggregation, constant=self.constant_tokens, rows=self.counted
+        )
+
+    def summed(self, batch: TokenBatch, loss: TokenLoss) -> tuple[Tensor, Tensor, Tensor | float]:
+        """What ``aggregate`` makes of a loss, and its derivative by ``logp`` in two parts.
+
+        They are a slope ``[B, T]`` and what it is to be divided by: a number, or ``[B, 1]``.
+        """
+        inactive = ~batch.mask
+        value, slope = loss.value, loss.slope
+        divisor: Tensor | float = batch.divisor(
+            self.aggregation, constant=self.constant_tokens, rows=self.counted
+        )
+        if value.shape[1] == 1 < batch.mask.shape[1]:
+            value = value.masked_fill_(~batch.active_rows[:, None], 0.0)
+            slope = slope.expand(batch.mask.shape).masked_fill(inactive, 0.0)
+        else:
+            value, slope = value.masked_fill_(inactive, 0.0), slope.masked_fill_(inactive, 0.0)
+            if self.aggregation == "sequence-mean-token-mean":
+                divisor = batch.lengths[:, None].clamp(min=1) * divisor  # [B, 1]
+        if isinstance(divisor, Tensor):
+            return (value.sum(dim=-1, keepdim=True) / divisor).sum(), slope, divisor
+        return value.sum() / divisor, slope, divisor
+
+    @property
+    def counted(self) -> Literal["active", "all"]:
+        """The responses that means over sequences count."""
+        return "all" if self.rows == "all" else "active"

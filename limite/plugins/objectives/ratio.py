@@ -11,6 +11,7 @@ from attrs.validators import and_, gt, lt, optional
 from torch import Tensor
 
 from limite.core.types import Metric, TokenBatch
+from limite.plugins.objectives.slope import TokenLoss
 
 LARGEST_LOG_RATIO = 20.0  # nats; ratios stay within 2.06e-9 .. 4.85e8
 
@@ -42,30 +43,39 @@ def dual_clip() -> Any:
     )
 
 
-def importance_ratio(
-    batch: TokenBatch, overflow: str = "clamp", *, detached: bool = False
-) -> tuple[Tensor, Tensor]:
+def importance_ratio(batch: TokenBatch, overflow: str = "clamp") -> tuple[Tensor, Tensor]:
     """``exp(clip(logp - behavior_logp, -20, 20))`` and the log-ratio before clipping, ``[B, T]``.
 
-    A clipped position passes no gradient; none passes any where both are to be ``detached``.
-    ``overflow="raise"`` makes it a FloatingPointError.
+    Both are as on policy, 1 and 0, where a token takes no part, and have no gradient. With
+    ``overflow="raise"`` a clipped position is a FloatingPointError.
     """
-    log_ratio = checked_log_ratio(batch, overflow, detached=detached)
-    return log_ratio.clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO).exp(), log_ratio
+    log_ratio = masked_log_ratio(batch, overflow)
+    return cut_exp(log_ratio), log_ratio
 
 
-def checked_log_ratio(batch: TokenBatch, overflow: str, *, detached: bool = False) -> Tensor:
-    """``logp - behavior_logp``, ``[B, T]`` nats; see ``importance_ratio`` for ``overflow``."""
-    logp = batch.logp.detach() if detached else batch.logp
-    log_ratio = logp - batch.behavior_logp
+def cut_exp(log_ratio: Tensor) -> Tensor:
+    """``exp(clip(x, -20, 20))``."""
+    return log_ratio.clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO).exp_()
+
+
+def masked_log_ratio(batch: TokenBatch, overflow: str) -> Tensor:
+    """``logp - behavior_logp``, ``[B, T]`` nats without gradient, 0 where a token takes no part.
+
+    See ``importance_ratio`` for ``overflow``.
+    """
+    log_ratio = (batch.logp.detach() - batch.behavior_logp).masked_fill_(~batch.mask, 0.0)
     if overflow == "raise":
-        beyond = batch.mask & (log_ratio.detach().abs() > LARGEST_LOG_RATIO)
-        count = int(beyond.sum())
+        count = int(saturated(log_ratio).sum())
         if count:
             raise FloatingPointError(
                 f"{count} log-ratios exceed {LARGEST_LOG_RATIO} nats and overflow='raise' is set"
             )
     return log_ratio
+
+
+def saturated(log_ratio: Tensor) -> Tensor:
+    """``[B, T]`` bool: where a ratio is cut."""
+    return log_ratio.abs() > LARGEST_LOG_RATIO
 
 
 def ratio_metrics(
@@ -76,23 +86,32 @@ def ratio_metrics(
 ) -> dict[str, Metric]:
     """What every ratio objective reports: the raw mean ratio, drift, and saturated positions.
 
-    ``more`` are further means over active tokens, found in the same pass.
+    ``ratio`` and ``log_ratio`` are those of ``importance_ratio``. ``more`` are further means over
+    active tokens, found in the same pass.
+    """
+    metrics = drift_metrics(batch, log_ratio, more, {"ratio/mean": (ratio - 1.0).sum(dim=-1)})
+    excess, tokens = metrics["ratio/mean"].value, metrics["ratio/mean"].weight
+    metrics["ratio/mean"] = Metric(how="mean", value=excess + tokens, weight=tokens)
+    return metrics
+
+
+def drift_metrics(
+    batch: TokenBatch,
+    log_ratio: Tensor,
+    more: Mapping[str, Tensor] | None = None,
+    sums: Mapping[str, Tensor] | None = None,
+) -> dict[str, Metric]:
+    """How far the policy is from behaviour, and how many log-ratios are beyond 20 nats.
 
     ``kl/behavior_nats`` is the sampled estimate of KL(behaviour || policy), from unclipped ratios.
     """
-    drift = log_ratio.detach()
-    saturated = drift != drift.clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO)
-    metrics = batch.metrics(
-        {
-            **(more or {}),
-            "ratio/mean": ratio,
-            "kl/behavior_nats": drift,
-            "ratio/log_ratio_saturated": saturated,
-        }
-    )
+    drift = {"kl/behavior_nats": log_ratio.sum(dim=-1)}
+    metrics = batch.metrics(more or {}, sums={**(sums or {}), **drift})
     kl = metrics["kl/behavior_nats"]
     metrics["kl/behavior_nats"] = Metric(how="mean", value=-kl.value, weight=kl.weight)
-    count = metrics["ratio/log_ratio_saturated"].value
+    # What hardly ever happens is counted only where the ends say that it has.
+    beyond = max(abs(float(end)) for end in torch.aminmax(log_ratio)) > LARGEST_LOG_RATIO
+    count = float(saturated(log_ratio).sum()) if beyond else 0.0
     metrics["ratio/log_ratio_saturated"] = Metric(how="sum", value=count)
     return metrics
 
@@ -104,29 +123,32 @@ def clipped_ratio(
     eps_high: float,
     dual_clip: float | None = None,
     overflow: str = "clamp",
-) -> tuple[Tensor, dict[str, Metric]]:
-    """Per-token PPO loss ``[B, T]`` (arXiv:1707.06347) and its metrics.
+) -> tuple[TokenLoss, dict[str, Metric]]:
+    """Per-token PPO loss (arXiv:1707.06347) and its metrics.
 
     ``-min(r A, clip(r, 1 - eps_low, 1 + eps_high) A)``; the gradient with respect to ``logp`` is
     ``-r A``, or 0 where the clipped branch is strictly smaller. ``dual_clip = c``
     (arXiv:1912.09729) bounds the loss by ``-c A`` where ``A < 0``.
     """
-    advantage = batch.advantage
     ratio, log_ratio = importance_ratio(batch, overflow)
     low, high = 1.0 - eps_low, 1.0 + eps_high
-    plain = ratio * advantage
-    clipped = (ratio.clamp(low, high) * advantage).detach()
-    loss = -torch.where(clipped < plain, clipped, plain)  # [B, T]
+    advantage = batch.advantage
+    plain = -ratio * advantage  # [B, T]; its own derivative by logp
+    loss = torch.maximum(plain, -ratio.clamp(low, high) * advantage)
     down, up = advantage < 0, advantage > 0
-    capped = torch.zeros_like(batch.mask)
+    below, above = ratio < low, ratio > high
+    clipped = (below & down) | (above & up)
+    flat = clipped | saturated(log_ratio)
+    capped = torch.zeros_like(clipped)
     if dual_clip is not None:
         cap = -dual_clip * advantage
-        capped = down & (loss.detach() > cap)
+        capped = down & (loss > cap)
         loss = torch.where(capped, cap, loss)
-    below, above = ratio.detach() < low, ratio.detach() > high
+        flat |= capped
     metrics = {
-        "ratio/clip_fraction": (below & down) | (above & up),
+        "ratio/clip_fraction": clipped,
         "ratio/outside_fraction": below | above,
         "ratio/dual_clip_fraction": capped,
     }
-    return loss, ratio_metrics(batch, ratio, log_ratio, metrics)
+    slope = plain.masked_fill(flat, 0.0)
+    return TokenLoss(value=loss, slope=slope), ratio_metrics(batch, ratio, log_ratio, metrics)

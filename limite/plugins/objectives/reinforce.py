@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import attrs
-from torch import Tensor
 
 from limite.core.types import Aggregation, Metric, TokenBatch
 from limite.plugins.objectives.policy import PolicyObjective, aggregation
 from limite.plugins.objectives.ratio import importance_ratio, ratio_metrics
+from limite.plugins.objectives.slope import TokenLoss
 
 
 @attrs.frozen(kw_only=True)
@@ -26,6 +26,8 @@ class Reinforce(PolicyObjective):
 
     aggregation: Aggregation = aggregation("sequence-mean-token-sum")
 
-    def token_loss(self, batch: TokenBatch) -> tuple[Tensor, dict[str, Metric]]:
-        ratio, log_ratio = importance_ratio(batch, self.overflow, detached=True)
-        return -batch.advantage * batch.logp, ratio_metrics(batch, ratio, log_ratio)
+    def token_loss(self, batch: TokenBatch) -> tuple[TokenLoss, dict[str, Metric]]:
+        ratio, log_ratio = importance_ratio(batch, self.overflow)
+        slope = -batch.advantage  # [B, T]
+        loss = TokenLoss(value=slope * batch.logp, slope=slope)
+        return loss, ratio_metrics(batch, ratio, log_ratio)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import attrs
 import torch
@@ -12,6 +12,7 @@ from torch.nn.functional import hardshrink
 
 from limite.core.types import Loss, TokenBatch
 from limite.core.validators import option
+from limite.plugins.objectives.slope import with_slope
 
 SMALLEST_REST = 1e-12
 """The least probability of all tokens outside a list, where its logarithm is taken."""
@@ -145,26 +146,6 @@ def reverse_kl(lists: Lists, tail: str) -> tuple[Tensor, Tensor]:
     # Where nothing is left there is no rest to shrink.
     others = torch.where(ours > 0, ours.clamp(min=SMALLEST_REST).log() - theirs.log(), -1.0)
     return value, lists.s * (gap - others[..., None])
-
-
-def with_slope(student: Tensor, value: Tensor, slope: Tensor) -> Tensor:
-    """``value [B, T]`` as a function of the list ``student [B, T, K]``, whose derivative it has."""
-    result: Tensor = WithSlope.apply(student, value, slope)  # type: ignore[no-untyped-call]
-    return result
-
-
-class WithSlope(torch.autograd.Function):
-    """Numbers ``[B, T]`` whose derivative by a list ``[B, T, K]`` is known."""
-
-    @staticmethod
-    def forward(ctx: Any, _list: Tensor, value: Tensor, slope: Tensor) -> Tensor:
-        ctx.save_for_backward(slope)
-        return value.clone()
-
-    @staticmethod
-    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None, None]:
-        (slope,) = ctx.saved_tensors
-        return upstream[0][..., None] * slope, None, None
 
 
 def remaining(logp: Tensor, probabilities: Tensor) -> Tensor:

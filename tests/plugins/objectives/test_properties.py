@@ -68,7 +68,7 @@ smooth = st.sampled_from((-0.5, -0.55, -0.8, -1.3, -2.0))
 
 
 @given(logp=cells(2, 3, smooth), behavior=cells(2, 3, smooth), advantage=cells(2, 1, smooth))
-@pytest.mark.parametrize("objective", [GRPO(), GRPO(dual_clip=1.5), DrGRPO()])
+@pytest.mark.parametrize("objective", [GRPO(), GRPO(dual_clip=1.5), DrGRPO(), GSPO()])
 def test_gradients_match_finite_differences(
     objective: Any, logp: Tensor, behavior: Tensor, advantage: Tensor
 ) -> None:

@@ -22,55 +22,47 @@ CISPO = ("objectives.cispo:CISPO", {})
 REINFORCE = ("objectives.reinforce:Reinforce", {})
 PULLED = ("objectives.grpo:GRPO", {"beta": 0.1})
 
-AGGREGATE = """        value = batch.aggregate(
-            values,
-            self.aggregation,
-            constant=self.constant_tokens,
-            rows="all" if self.rows == "all" else "active",
-        )
-"""
-
 FAULTS: list[tuple[str, str, str, tuple[str, dict[str, Any]], str]] = [
     # The ratio
     (
         RATIO,
-        "log_ratio = logp - batch.behavior_logp\n",
-        "log_ratio = batch.behavior_logp - logp\n",
-        GRPO,
-        "on_policy_the_gradient_is_the_advantage",
-    ),
-    (
-        RATIO,
-        "log_ratio = logp - batch.behavior_logp\n",
-        "log_ratio = logp - batch.logp.detach()\n",  # a stale behaviour policy: that of now
-        GRPO,
-        "it_reads_what_it_needs",
-    ),
-    (
-        RATIO,
-        "log_ratio.clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO).exp(), log_ratio",
-        "log_ratio.exp(), log_ratio",
-        DPPO,
-        "the_loss_is_finite_at_extreme_ratios",
-    ),
-    (
-        RATIO,
-        "torch.where(clipped < plain, clipped, plain)",
-        "torch.where(clipped > plain, clipped, plain)",  # the optimist's bound
+        "(batch.logp.detach() - batch.behavior_logp)",
+        "(batch.behavior_logp - batch.logp.detach())",
         GRPO,
         "a_token_on_its_way_back_is_kept",
     ),
     (
         RATIO,
-        "torch.where(clipped < plain, clipped, plain)",
-        "plain",
+        "(batch.logp.detach() - batch.behavior_logp)",
+        "(batch.logp - batch.logp.detach()).detach()",  # a stale behaviour policy: that of now
+        GRPO,
+        "it_reads_what_it_needs",
+    ),
+    (
+        RATIO,
+        "log_ratio.clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO).exp_()",
+        "log_ratio.exp()",
+        DPPO,
+        "the_loss_is_finite_at_extreme_ratios",
+    ),
+    (
+        RATIO,
+        "clipped = (below & down) | (above & up)",
+        "clipped = (below & up) | (above & down)",  # the optimist's bound
+        GRPO,
+        "a_token_on_its_way_back_is_kept",
+    ),
+    (
+        RATIO,
+        "flat = clipped | saturated(log_ratio)",
+        "flat = saturated(log_ratio)",
         GRPO,
         "a_token_far_up_weighs_no_more_than_it_may",
     ),
     (
         RATIO,
-        "loss = -torch.where(clipped",
-        "loss = torch.where(clipped",
+        "plain = -ratio * advantage",
+        "plain = ratio * advantage",
         GRPO,
         "on_policy_the_gradient_is_the_advantage",
     ),
@@ -105,30 +97,36 @@ FAULTS: list[tuple[str, str, str, tuple[str, dict[str, Any]], str]] = [
     # Sums and denominators
     (
         POLICY,
-        AGGREGATE,
-        "        value = (values * batch.mask).sum() / max(batch.totals.tokens, 1)\n",
+        "value.masked_fill_(inactive, 0.0), slope",
+        "value * batch.mask, slope",
         GRPO,
         "masked_tokens_have_no_effect",
     ),
     (
         POLICY,
-        AGGREGATE,
-        "        value = values.masked_fill(~batch.mask, 0).sum()\n"
-        "        value = value / batch.mask.sum().clamp(min=1)\n",
+        "slope.masked_fill_(inactive, 0.0)",
+        "slope",
+        GRPO,
+        "masked_tokens_have_no_effect",
+    ),
+    (
+        POLICY,
+        ".clamp(min=1) * divisor",
+        ".clamp(min=1) * batch.active_rows.sum().clamp(min=1)",
         GRPO,
         "micro_batches_add_up",
     ),
     (
         POLICY,
-        AGGREGATE,
-        "        value = values.masked_fill(~batch.mask, 0).sum() / batch.mask.sum()\n",
+        "batch.lengths[:, None].clamp(min=1) * divisor",
+        "batch.lengths[:, None] * divisor",
         GRPO,
         "nothing_active_costs_nothing",
     ),
     (
         POLICY,
-        AGGREGATE,
-        "        value = values.masked_fill(~batch.mask, 0).mean()\n",
+        "batch.lengths[:, None].clamp(min=1) * divisor",
+        "batch.mask.shape[1] * divisor",
         GRPO,
         "row_order_and_padding_change_nothing",
     ),
@@ -163,8 +161,8 @@ FAULTS: list[tuple[str, str, str, tuple[str, dict[str, Any]], str]] = [
     ),
     (
         POLICY,
-        "            values = values + self.beta * penalty\n",
-        "            values = values + self.beta * penalty.mean()\n",
+        "self.aggregate(batch, self.beta * penalty)",
+        "self.aggregate(batch, self.beta * penalty.mean().expand_as(penalty))",
         PULLED,
         "masked_tokens_have_no_effect",
     ),
@@ -201,8 +199,8 @@ FAULTS: list[tuple[str, str, str, tuple[str, dict[str, Any]], str]] = [
     ),
     (
         DPPO_FILE,
-        "detached=True",
-        "detached=False",
+        "slope = -(weight * batch.advantage)",
+        "slope = -(weight * batch.advantage) * (1.0 + batch.logp)",  # the weight not detached
         DPPO,
         "on_policy_the_gradient_is_the_advantage",
     ),
@@ -215,31 +213,31 @@ FAULTS: list[tuple[str, str, str, tuple[str, dict[str, Any]], str]] = [
     ),
     # GSPO
     (
-        GSPO_FILE,
-        "log_ratio.masked_fill(~batch.mask, 0.0).sum(",
-        "log_ratio.sum(",
+        RATIO,
+        "(batch.logp.detach() - batch.behavior_logp).masked_fill_(~batch.mask, 0.0)",
+        "batch.logp.detach() - batch.behavior_logp",
         GSPO,
         "masked_tokens_have_no_effect",
     ),
     (
         GSPO_FILE,
-        "batch.mask.sum(dim=-1, keepdim=True)  # [B, 1]",
-        "torch.full_like(batch.mask[:, :1], 1).long() * batch.mask.shape[1]",
+        "batch.lengths[:, None].clamp(min=1)  # [B, 1]",
+        "torch.full_like(batch.lengths[:, None], batch.mask.shape[1])",
         GSPO,
         "row_order_and_padding_change_nothing",
     ),
     (
         GSPO_FILE,
-        "torch.where(clipped < plain, clipped, plain)",
-        "clipped + 0.0 * plain",
+        "plain.masked_fill(clipped | saturated(mean), 0.0)",
+        "plain.masked_fill(~clipped, 0.0)",
         GSPO,
         "on_policy_the_gradient_is_the_advantage",
     ),
     # CISPO and REINFORCE
     (
         CISPO_FILE,
-        "detached=True",
-        "detached=False",
+        "slope = -(weight * batch.advantage)",
+        "slope = -(weight * batch.advantage) * (1.0 + batch.logp)",  # the weight not detached
         CISPO,
         "on_policy_the_gradient_is_the_advantage",
     ),
@@ -252,15 +250,15 @@ FAULTS: list[tuple[str, str, str, tuple[str, dict[str, Any]], str]] = [
     ),
     (
         CISPO_FILE,
-        "-(weight * batch.advantage) * batch.logp,",
-        "-(weight * batch.advantage.abs()) * batch.logp,",
+        "slope = -(weight * batch.advantage)",
+        "slope = -(weight * batch.advantage.abs())",
         CISPO,
         "on_policy_the_gradient_is_the_advantage",
     ),
     (
         REINFORCE_FILE,
-        "-batch.advantage * batch.logp,",
-        "-batch.advantage * batch.logp.exp(),",
+        "slope = -batch.advantage",
+        "slope = -batch.advantage * batch.logp.exp()",
         REINFORCE,
         "on_policy_the_gradient_is_the_advantage",
     ),
