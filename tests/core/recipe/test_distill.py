@@ -10,8 +10,8 @@ import attrs
 import pytest
 
 from limite.core.discover import load_registry
-from limite.core.errors import SettingsError
-from limite.core.jsonl import write_jsonl
+from limite.core.errors import LimiteError, SettingsError
+from limite.core.jsonl import read_jsonl, write_jsonl
 from limite.core.model.init import build_decoder
 from limite.core.model.spec import ModelSpec
 from limite.core.pretrained.character_files import character_files
@@ -193,6 +193,59 @@ def test_on_policy_the_teacher_judges_what_the_student_writes(
     assert lines[-1]["kd/divergence_nats"] < 0.85 * lines[0]["kd/divergence_nats"]
     stopped = stopped_and_resumed(tmp_path, prompts, sets, monkeypatch)
     assert digest(stopped) == digest(result.path)
+
+
+def test_what_the_student_writes_is_recorded(
+    teacher: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prompts = tmp_path / "prompts.jsonl"
+    write_jsonl(prompts, [{"prompt": prompt} for prompt in TEXTS])
+    sets = [
+        f"stages.distill.teacher={teacher}",
+        "stages.distill.on_policy=true",
+        "stages.distill.response_tokens=5",
+        "stages.distill.steps=3",
+        "stages.distill.eval_every=2",
+        "stages.distill.checkpoint_every=1",
+    ]
+    learned: list[list[list[int]]] = []
+    parts = distill.TraceLearner.parts
+
+    def look(self: Any, traces: Any, rows: Any) -> Any:
+        learned.append([list(row.completion) for row in rows])
+        return parts(self, traces, rows)
+
+    monkeypatch.setattr(distill.TraceLearner, "parts", look)
+    result = run(tmp_path, prompts, *sets, name="recorded")
+    monkeypatch.undo()
+    folder = result.path / "stages/01-distill/rollouts"
+    files = sorted(folder.iterdir())
+    assert [file.name for file in files] == [f"{step:06d}.jsonl.zst" for step in (1, 2, 3)]
+    lines = [list(read_jsonl(file)) for file in files]
+    said = [
+        [line["completion_ids"] for line in step if line["held_out"] is held_out]
+        for step in lines
+        for held_out in (False, True)
+    ]
+    assert [each for each in said if each] == learned
+    assert [bool(each) for each in said] == [True, False, True, True, True, True]
+    for number, step in enumerate(lines):
+        for line in step:
+            assert len(line["logprobs"]) == len(line["completion_ids"]) <= 5
+            assert line["policy_version"] == number + line["held_out"]
+            assert line["prompt"].strip() in TEXTS
+            assert line["completion_budget"] == 5
+    assert "Sample responses" not in result.report.read_text()
+    # A record that is gone is no record: the stage does not go on without it.
+    stage = result.path / "stages/01-distill"
+    (stage / "receipt.json").unlink()
+    files[1].unlink()
+    with pytest.raises(LimiteError, match="a record of what it sampled is missing or damaged"):
+        go_on(result.path, echo=quiet)
+
+
+def test_texts_are_recorded_by_their_file_alone(whole: RunResult) -> None:
+    assert not (whole.path / "stages/01-distill/rollouts").exists()
 
 
 def test_texts_alone_are_learned_by_cross_entropy(texts: Path, tmp_path: Path) -> None:

@@ -38,7 +38,8 @@ class Batch:
 
 def of_run(run: Run) -> list[tuple[str, list[Batch]]]:
     """What the page shows: batches of each stage that trains, then held-out responses."""
-    shown = [(s.name, batches(s)) for s in run.stages if s.kind != "eval" and s.rollout_files]
+    judged = [s for s in run.stages if s.kind not in ("eval", "distill") and s.rollout_files]
+    shown = [(s.name, batches(s)) for s in judged]
     measured = [s for s in run.stages if s.kind == "eval" and s.rollout_files]
     ends = measured if len(measured) < 2 else [measured[0], measured[-1]]
     held_out = [batch for s in ends for batch in _batch(s.rollout_files[0], s.name)]

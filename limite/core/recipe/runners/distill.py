@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 import torch
 
 from limite.core.errors import Mistake
+from limite.core.jsonl import write_jsonl
 from limite.core.kinds import LRSchedule, Objective, Optimizer, Request
 from limite.core.pretrained.settings import at
+from limite.core.recipe.runners.records import refuse_missing_rollouts, written_lines
 from limite.core.recipe.runners.session import TrainingSession
 from limite.core.recipe.runners.stage_data import forget_data
 from limite.core.recipe.runners.trace_data import (
@@ -29,7 +31,7 @@ from limite.core.train.data.records import read_records
 from limite.core.train.documents import batch_indexes
 from limite.core.train.replay import Row, replay
 from limite.core.train.teacher import likeliest
-from limite.core.types import Answer, Problem, Totals
+from limite.core.types import Answer, Problem, Response, Totals
 
 if TYPE_CHECKING:
     from limite.core.model.decoder import Decoder
@@ -56,6 +58,10 @@ def teacher_of(context: StageContext, stage: Distill) -> Decoder | None:
     return decoder.eval().requires_grad_(False)
 
 
+Record = Callable[[Sequence[int], Sequence[Response], Sequence[str]], None]
+"""Takes note of traces, of responses to their prompts, and of the prompts."""
+
+
 class TraceLearner:
     """Micro-batches of texts with lists, as an objective reads them."""
 
@@ -67,13 +73,26 @@ class TraceLearner:
         needs = getattr(stage.objective, "needs", None)
         self.entropy = needs is None or "entropy" in needs
 
-    def rows(self, traces: Sequence[int], seeds: Seeds) -> list[Row]:
-        """The texts of ``traces``, or what the student answers to their prompts."""
-        rows = [self.data.row(trace) for trace in traces]
-        return self.answered(traces, rows, seeds) if self.stage.on_policy else rows
+    def rows(self, traces: Sequence[int], seeds: Seeds, version: int, record: Record) -> list[Row]:
+        """The texts of ``traces``, or what the student answers to their prompts.
 
-    def answered(self, traces: Sequence[int], rows: Sequence[Row], seeds: Seeds) -> list[Row]:
-        """The prompts with responses of the student. The same prompt twice gives two of them."""
+        ``record`` gets what is sampled; ``version`` is how many updates the student has had.
+        """
+        rows = [self.data.row(trace) for trace in traces]
+        if not self.stage.on_policy:
+            return rows
+        responses = self.answered(traces, rows, seeds, version)
+        tokenizer = self.context.tokenizer
+        record(traces, responses, [tokenizer.decode(row.prompt) for row in rows])
+        return [
+            Row(prompt=row.prompt, completion=response.completion_ids)
+            for row, response in zip(rows, responses, strict=True)
+        ]
+
+    def answered(
+        self, traces: Sequence[int], rows: Sequence[Row], seeds: Seeds, version: int
+    ) -> list[Response]:
+        """The student's responses to prompts. The same prompt twice gets two of them."""
         sampler = Sampler(
             self.student,
             self.context.tokenizer,
@@ -89,11 +108,8 @@ class TraceLearner:
             )
             for place, (trace, row) in enumerate(zip(traces, rows, strict=True))
         ]
-        answers = dict(sampler.generate(requests, policy_version=0))
-        return [
-            Row(prompt=row.prompt, completion=answers[place].completion_ids)
-            for place, row in enumerate(rows)
-        ]
+        answers = dict(sampler.generate(requests, policy_version=version))
+        return [answers[place] for place in range(len(rows))]
 
     def parts(self, traces: Sequence[int], rows: Sequence[Row]) -> Iterator[Part]:
         """The texts in micro-batches, with the student's gradient in ``logp`` and ``topk_logp``."""
@@ -160,6 +176,8 @@ def run(context: StageContext) -> dict[str, Any]:
         clip_norm=stage.clip_norm,
         keep=stage.keep,
     )
+    if stage.on_policy:
+        refuse_missing_rollouts(context, session.clocks.step)
     learner = TraceLearner(context, stage, session.decoder, data)
     longest = longest_of(stage, context.model.context)
     order = context.seeds.stream("held out").sample(range(len(data.held_out)), len(data.held_out))
@@ -169,14 +187,23 @@ def run(context: StageContext) -> dict[str, Any]:
     def step(number: int) -> Figures:
         indexes = batch_indexes(number, stage.batch, len(data.train), context.seeds)
         traces = [int(data.train[index]) for index in indexes]
-        rows = learner.rows(traces, context.seeds.child("student", number))
+        lines: list[dict[str, Any]] = []
+
+        def record(held_out: bool) -> Record:
+            return lambda *sampled: lines.extend(written_lines(*sampled, held_out=held_out))
+
+        student = context.seeds.child("student", number)
+        rows = learner.rows(traces, student, clocks.updates, record(False))
         totals = totals_of_rows(rows, longest)
         figures = update(session, objective, learner.parts(traces, rows), totals)
         clocks.tokens += sum(len(row.prompt) + len(row.completion) for row in rows)
         if kept and ((number + 1) % stage.eval_every == 0 or number + 1 == stage.steps):
-            rows = learner.rows(kept, context.seeds.child("held out", number))
+            again = context.seeds.child("held out", number)
+            rows = learner.rows(kept, again, clocks.updates, record(True))
             totals = totals_of_rows(rows, longest)
             figures |= measure(objective, learner.parts(kept, rows), totals, "held_out")
+        if stage.on_policy:
+            write_jsonl(context.run.rollout_file(context.name, number + 1), lines)
         return figures
 
     train(session, stage, step)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 
-from limite.core.errors import LimiteError, RunFailed
+from limite.core.errors import RunFailed
 from limite.core.health.gates import GateVerdict, all_passed, ratio_gates
 from limite.core.jsonl import append_jsonl, read_jsonl, write_jsonl
 from limite.core.kinds import (
@@ -19,6 +19,7 @@ from limite.core.kinds import (
 )
 from limite.core.recipe.runners.critic import StageCritic, taught_rows
 from limite.core.recipe.runners.learner import Learner, ScoredRow
+from limite.core.recipe.runners.records import refuse_missing_rollouts
 from limite.core.recipe.runners.reference import Reference
 from limite.core.recipe.runners.rollouts import Rollouts, arm_metrics, sample_metrics
 from limite.core.recipe.runners.session import Clocks, TrainingSession
@@ -41,24 +42,6 @@ def training_hashes(context: StageContext) -> set[str]:
     for path in sorted((context.directory / "rollouts").glob("*.jsonl.zst")):
         seen |= {text_hash(record["problem"]["problem"]) for record in read_jsonl(path)}
     return seen
-
-
-def refuse_missing_rollouts(context: StageContext, steps: int) -> None:
-    """Refuses to go on from ``steps`` when a record of what was sampled until then is damaged.
-
-    Evaluations read the records to make sure that no held-out problem was trained on.
-    """
-    for step in range(1, steps + 1):
-        place = context.run.rollout_file(context.name, step)
-        try:
-            for _ in read_jsonl(place):
-                pass
-        except LimiteError as error:
-            raise LimiteError(
-                f"stage {context.name!r} cannot go on, because a record of what it sampled is "
-                f"missing or damaged: {error}; remove {context.directory} to run the stage again "
-                "from its start"
-            ) from error
 
 
 def without_truncated(group: Group) -> Group:
