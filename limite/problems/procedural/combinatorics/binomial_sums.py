@@ -45,11 +45,11 @@ class BinomialSums(Family):
         squares=("Evaluate $\\sum_{k=0}^{<top>} \\binom{<top>}{k}^2$.",),
     )
 
-    top: Ends = dial(4, 14, "largest upper number of the coefficients", least=4, most=40)
+    top: Ends = dial(6, 22, "largest upper number of the coefficients", least=4, most=40)
 
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
         most = base.steady(self.top, difficulty)
-        top = base.whole(rng, max(4, int(most) - 6), most)
+        top = base.whole(rng, max(4, int(most) - 9), most)
         low = base.whole(rng, 2, top - 2)
         ask = base.chosen(rng, tuple(self.wordings.asks))
         values: dict[str, Any] = {"top": top, "low": low}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import array
+import functools
 import random
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -113,24 +115,30 @@ class DigitCounting(Family):
         )
 
     def solve(self, ask: str, values: Mapping[str, Any]) -> Gold | None:
-        top, digit = values["top"], str(values.get("digit", ""))
-        numbers = map(str, range(1, top + 1))
-        if ask == "without":
-            found = sum(digit not in each for each in numbers)
-        elif ask in ("times", "once"):
-            times = values.get("times", 1) if ask == "times" else 1
-            found = sum(each.count(digit) == times for each in numbers)
+        # By looking at the numbers one by one; how many of the first ones count is kept.
+        top, key = values["top"], values["sum"] if ask == "sum" else values.get("digit", 0)
+        times = values["times"] if ask == "times" else 1
+        return gold.integer(_counted(ask, key, times, 1 << top.bit_length())[top])
+
+
+@functools.lru_cache(maxsize=128)
+def _counted(ask: str, key: int, times: int, size: int) -> array.array[int]:
+    """For each number below ``size``, how many from 1 up to it count."""
+    digit = str(key)
+    counts, total = array.array("l", [0]), 0
+    for number in map(str, range(1, size)):
+        if ask == "written":
+            total += number.count(digit)
         elif ask == "sum":
-            # Sums of digits one after the other: one more, or nines that become zeros.
-            sums = [0]
-            while len(sums) <= top:
-                sums += [each + more for more in range(1, 10) for each in sums]
-            found = sums[: top + 1].count(values["sum"])
+            total += sum(map(int, number)) == key
         elif ask == "different":
-            found = sum(len(set(each)) == len(each) for each in numbers)
+            total += len(set(number)) == len(number)
+        elif ask == "without":
+            total += digit not in number
         else:
-            found = "".join(numbers).count(digit)
-        return gold.integer(found)
+            total += number.count(digit) == times
+        counts.append(total)
+    return counts
 
 
 def _digits(size: int) -> str:

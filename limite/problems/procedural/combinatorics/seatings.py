@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -16,8 +16,31 @@ from limite.problems.procedural.family import Drawn, Ends, Family, dial
 from limite.problems.procedural.gold import Gold
 from limite.problems.procedural.wording import Wordings
 
-_ROW = "sit in a row of exactly as many chairs"
-_ROUND = "sit at a round table (only who sits next to whom, and on which side, counts)"
+_IN_ROW = (
+    "$<couples>$ couples and $<singles>$ <guests> sit in a row of exactly as many chairs. In how "
+    "many ways can they do so if",
+    "A row of chairs is filled by $<couples>$ couples and $<singles>$ <guests>, each on a chair of "
+    "their own, and no chair stays free. How many seatings are there in which",
+)
+_AT_TABLE = (
+    "$<couples>$ couples and $<singles>$ <guests> sit at a round table (only who sits next to "
+    "whom, and on which side, counts). How many seatings are there, turned ones counting as the "
+    "same, in which",
+    "$<couples>$ couples and $<singles>$ <guests> stand in a ring, facing its centre. Rings that "
+    "become the same by turning count once. How many rings are there in which",
+)
+_WISHES = {
+    "together": "the two of each couple are side by side?",
+    "apart": "the two of a couple are never side by side?",
+    "exactly": "the number of couples who are side by side is exactly $<beside>$?",
+}
+
+
+def _twice(place: str, scenes: Sequence[str]) -> dict[str, list[str]]:
+    """Each wish of the couples in each scene, by what is asked."""
+    return {
+        f"{place}_{wish}": [f"{scene} {text}" for scene in scenes] for wish, text in _WISHES.items()
+    }
 
 
 @attrs.frozen(kw_only=True)
@@ -44,35 +67,12 @@ class Seatings(Family):
             "<one>, <other> and other friends, $<people>$ people in all, queue one behind the "
             "other. How many orders are there in which <one> and <other> are not neighbours?",
         ),
-        row_together=(
-            f"$<couples>$ couples and $<singles>$ <guests> {_ROW}. In how many ways can they do "
-            "so if each couple sits side by side?",
-        ),
-        row_apart=(
-            f"$<couples>$ couples and $<singles>$ <guests> {_ROW}. In how many ways can they do "
-            "so if no couple sits side by side?",
-        ),
-        round_together=(
-            f"$<couples>$ couples and $<singles>$ <guests> {_ROUND}. How many seatings are there, "
-            "turned ones counting as the same, in which each couple sits side by side?",
-        ),
-        round_apart=(
-            f"$<couples>$ couples and $<singles>$ <guests> {_ROUND}. How many seatings are there, "
-            "turned ones counting as the same, in which no couple sits side by side?",
-        ),
-        row_exactly=(
-            f"$<couples>$ couples and $<singles>$ <guests> {_ROW}. In how many ways can they do "
-            "so if the number of couples who sit side by side is exactly $<beside>$?",
-        ),
-        round_exactly=(
-            f"$<couples>$ couples and $<singles>$ <guests> {_ROUND}. How many seatings are there, "
-            "turned ones counting as the same, in which the number of couples who sit side by "
-            "side is exactly $<beside>$?",
-        ),
+        **_twice("row", _IN_ROW),
+        **_twice("round", _AT_TABLE),
     )
 
     couples: Ends = dial(1, 4, "how many couples", least=1, most=7)
-    singles: Ends = dial(4, 7, "how many other people", least=2, most=10)
+    singles: Ends = dial(4, 9, "how many other people", least=2, most=12)
 
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
         couples = base.whole_near(rng, base.steady(self.couples, difficulty))
@@ -86,7 +86,7 @@ class Seatings(Family):
             place = "row" if rng.random() < 0.5 else "round"
             values = {"couples": couples, "singles": singles, "beside": beside}
         people, less = 2 * couples + singles, int(place == "round")
-        seen = "orders" if place != "round" else "orders around the table"
+        seen = "orders" if place != "round" else "orders around the circle"
         if wish == "together":
             blocks = people - couples
             orders = math.factorial(blocks - less)

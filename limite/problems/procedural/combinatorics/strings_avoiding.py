@@ -13,7 +13,7 @@ from limite.problems.procedural.family import Drawn, Ends, Family, dial
 from limite.problems.procedural.gold import Gold
 from limite.problems.procedural.wording import Wordings
 
-_ALPHABETS = (("01", "AB", "HT", "LR", "XY"), ("012", "ABC", "RGB", "XYZ"))
+_ALPHABETS = (("01", "AB", "HT", "LR", "XY", "NS", "EW", "UD"), ("012", "ABC", "RGB", "XYZ", "123"))
 
 
 @attrs.frozen(kw_only=True)

@@ -50,12 +50,12 @@ class ExtremeDice(Family):
     )
 
     count: Ends = dial(2, 4, "how many dice or cards", least=2, most=8)
-    faces: Ends = dial(6, 20, "most faces", least=4, most=30)
+    faces: Ends = dial(6, 30, "most faces", least=4, most=60)
 
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
         count = base.whole_near(rng, base.steady(self.count, difficulty))
         most = base.steady(self.faces, difficulty)
-        faces = base.whole(rng, max(4, int(most) - 9), most)
+        faces = base.whole(rng, max(4, int(most) - 15), most)
         easy = difficulty < 0.05
         ask = base.chosen(rng, tuple(self.wordings.asks))
         if easy and ask == "spread":
@@ -99,6 +99,8 @@ class ExtremeDice(Family):
             )
         below = sum(powers[:faces])  # over all numbers, the outcomes that stay below
         shown = " + ".join(f"{each}^{{{count}}}" for each in range(1, faces))
+        if faces > 9:
+            shown = f"1 + 2^{{{count}}} + \\dots + {faces - 1}^{{{count}}}"
         if ask == "spread":
             found = Fraction((faces - 1) * total - 2 * below, total)
             steps = (
@@ -138,18 +140,13 @@ class ExtremeDice(Family):
                     below += before[largest - 1]
                     ways[largest] = below
         elif ask == "spread":
-            # Die after die: the number of outcomes with each smallest and largest number.
-            pairs = {(first, first): 1 for first in range(1, faces + 1)}
-            for _ in range(count - 1):
-                grown: dict[tuple[int, int], int] = {}
-                for (low, high), times in pairs.items():
-                    grown[low, high] = grown.get((low, high), 0) + times * (high - low + 1)
-                    for each in range(1, low):
-                        grown[each, high] = grown.get((each, high), 0) + times
-                    for each in range(high + 1, faces + 1):
-                        grown[low, each] = grown.get((low, each), 0) + times
-                pairs = grown
-            found = sum(times * (high - low) for (low, high), times in pairs.items())
+            # By the difference: outcomes within a stretch of numbers that touch both its ends.
+            found = sum(
+                (faces - wide)
+                * wide
+                * ((wide + 1) ** count - 2 * wide**count + (wide - 1) ** count)
+                for wide in range(1, faces)
+            )
             return gold.rational(Fraction(found, faces**count))
         else:
             # Die after die: the number of outcomes with each largest (or smallest) number.

@@ -41,7 +41,7 @@ class SharedBirthdays(Family):
     )
 
     people: Ends = dial(2, 5, "how many choices", least=2, most=10)
-    values: Ends = dial(7, 40, "how many values there are", least=4, most=400)
+    values: Ends = dial(9, 80, "how many values there are", least=4, most=400)
 
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
         people = max(2, base.whole_near(rng, base.steady(self.people, difficulty)))

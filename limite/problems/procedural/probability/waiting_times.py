@@ -51,7 +51,7 @@ class WaitingTimes(Family):
     )
 
     number: Ends = dial(2, 4, "length of a pattern, or how many successes", least=2, most=6)
-    parts: Ends = dial(5, 10, "largest denominator of a chance", least=3, most=20)
+    parts: Ends = dial(7, 18, "largest denominator of a chance", least=3, most=40)
     patterns: Ends = dial(0, 0.8, "share that waits for patterns", least=0, most=1)
 
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
