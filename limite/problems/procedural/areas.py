@@ -8,6 +8,7 @@ from limite.problems.procedural import (
     algebra,
     calculus,
     combinatorics,
+    composed,
     discrete,
     geometry,
     number_theory,
@@ -26,6 +27,7 @@ AREAS = {
     "sequences": sequences,
     "calculus": calculus,
     "discrete": discrete,
+    "composed": composed,
 }
 """The first part of every tag of its families, and the package that holds them."""
 

@@ -63,13 +63,13 @@ class Ages(Family):
         if rng.random() < 0.5:
             then = young + later
             difference = (times - 1) * then
-            factor = "" if times == 2 else f"{times - 1}"
+            alone = "" if times == 2 else f"${times - 1}x = {difference}$ and "
             return Drawn(
                 ask="later",
                 values={"difference": difference, "later": later, "times": times},
                 gold=gold.integer(young),
                 steps=f"Let the younger one be $x$ years old in {later} years. Then ${times}x = x "
-                f"+ {difference}$, so ${factor}x = {difference}$ and $x = {then}$. That is {later} "
+                f"+ {difference}$, so {alone}$x = {then}$. That is {later} "
                 f"years from now: ${then} - {later}$.",
             )
         total = (times + 1) * young + 2 * later
