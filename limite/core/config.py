@@ -147,7 +147,7 @@ def converter(registry: Components) -> cattrs.Converter:
 
     def read_attrs(data: Any, cls: Any) -> Any:
         tags = vars(cls).get("kinds")
-        if tags is not None:
+        if isinstance(tags, Mapping):  # a class may have a field of that name as well
             cls, data = _tagged(data, cls, tags)
         return _structure_attrs(data, cls, read_value)
 

@@ -144,6 +144,18 @@ def told(data: Any, registry: Registry, cls: type = Everything) -> list[str]:
     return [str(mistake) for mistake in caught.value.mistakes]
 
 
+@attrs.frozen(kw_only=True)
+class Sorted:
+    """A class with a field that is named as the forms of a base are."""
+
+    kinds: int = 2
+
+
+def test_a_field_may_be_named_as_the_forms_of_a_base_are():
+    assert structure({"kinds": 3}, Sorted, Registry()) == Sorted(kinds=3)
+
+
+
 def test_reads_every_sort_of_field(registry: Registry) -> None:
     value = structure(
         {

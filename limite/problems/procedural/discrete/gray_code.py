@@ -39,7 +39,8 @@ class GrayCode(Family):
             "with $<bits>$ bits, when the word of $<bits>$ zeros has place $1$?",
         ),
         apart=(
-            f"{_LIST}How many words stand in $L_{{<bits>}}$ between <word:word> and <other:word>, "
+            f"{_LIST}How many words stand in $L_{{<bits>}}$ between $<word:word>$ and "
+            f"$<other:word>$, "
             "without these two?",
         ),
     )

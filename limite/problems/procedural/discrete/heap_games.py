@@ -36,14 +36,14 @@ class HeapGames(Family):
             "many different first moves can the first player begin and still force a win?",
         ),
         losing=(
-            "Two players take turns to take counters from one heap: $<allowed:integers>$ of them "
-            "in a move, as many as they like of these numbers. Whoever cannot move loses. For "
-            "which numbers of counters from $1$ to $<largest>$ does the player who moves first "
-            "lose, if both play as well as possible? Give the set of these numbers.",
-            "From a heap of counters two players remove in turn exactly $<allowed:integers>$ "
-            "counters, whichever of these numbers they choose. Whoever cannot remove any such "
-            "number loses. Find the set of all sizes from $1$ to $<largest>$ of the heap from "
-            "which the second player can force a win.",
+            "Two players take turns with one heap of counters. In a move, a player removes from it "
+            "a number of counters that must be one of $<allowed:integers>$. Whoever cannot move "
+            "loses. For which numbers of counters from $1$ to $<largest>$ does the player who "
+            "moves first lose, if both play as well as possible? Give the set of these numbers.",
+            "From a heap of counters two players remove some in turn; the number removed in one "
+            "move must be one of $<allowed:integers>$. Whoever cannot move loses. Find the set of "
+            "all sizes of the heap from $1$ to $<largest>$ for which the second player can force a "
+            "win.",
         ),
     )
 

@@ -39,7 +39,8 @@ class ClockHands(Family):
         count=(
             "How often between <hour> o'clock and <end> o'clock on the same half of the day is the "
             "smaller angle between the hour hand and the minute hand of a clock "
-            "$<degrees>^\\circ$? The two full hours count too; both hands move steadily.",
+            "$<degrees>^\\circ$? Moments at the two full hours count as well; both hands move "
+            "steadily.",
         ),
     )
 

@@ -24,6 +24,8 @@ _SAME = "written backwards it is the same number"
 _DIFFERENT = "no two of its digits are equal"
 _NUMBER = re.compile("[0-9]+")
 Digits = tuple[int, ...]
+_SUMS = tuple(sum(map(int, str(number))) for number in range(1000))
+"""The digit sum of every number below a thousand."""
 
 
 @attrs.frozen(kw_only=True)
@@ -47,18 +49,16 @@ class DigitPuzzles(Family):
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
         length = base.whole_near(rng, base.steady(self.length, difficulty))
         most = base.steady(self.solutions, difficulty)
-        number = base.whole(rng, 10 ** (length - 1) + 2, 10**length - 1)
-        digits = tuple(map(int, str(number)))
+        for _ in range(20):
+            number = base.whole(rng, 10 ** (length - 1) + 2, 10**length - 1)
+            digits = tuple(map(int, str(number)))
+            said, fitting, steps = _told(rng, digits, most)
+            if said and len(fitting) <= 12:
+                break
+        else:  # the product of these digits can always be told
+            digits = tuple(range(1, length + 1))
+            said, fitting, steps = _told(rng, digits, most)
         total = sum(digits)
-        fitting = _with_sum(length, total)
-        said: list[str] = []
-        steps = [f"${len(fitting)}$ such numbers have the digit sum ${total}$"]
-        for kind in base.shuffled(rng, range(5)):
-            fact = _fact(rng, kind, digits)
-            if fact and (len(fitting) > most or not said):
-                fitting = list(filter(_test_of(fact), fitting))
-                said.append(fact)
-                steps.append(f"with the fact that {fact}, {_kept(fitting)}")
         return Drawn(
             values={"length": length, "sum": total, "facts": "; ".join(said)},
             gold=gold.finite_set(map(_number, fitting)),
@@ -73,10 +73,32 @@ class DigitPuzzles(Family):
         ]
         found = []
         for number in range(low + (total - low) % 9, high, 9):
-            text = str(number)
-            if sum(map(int, text)) == total and all(_holds(number, text, *each) for each in facts):
-                found.append(number)
+            if _SUMS[number // 1000] + _SUMS[number % 1000] == total:
+                text = str(number)
+                if all(_holds(number, text, *each) for each in facts):
+                    found.append(number)
         return gold.finite_set(found)
+
+
+def _told(
+    rng: random.Random, digits: Digits, most: float
+) -> tuple[list[str], list[Digits], list[str]]:
+    """Facts about the digits, all numbers they fit, and how many were left after each."""
+    total = sum(digits)
+    fitting = _with_sum(len(digits), total)
+    said: list[str] = []
+    steps = [f"${len(fitting)}$ such numbers have the digit sum ${total}$"]
+    for kind in base.shuffled(rng, range(5)):
+        fact = _fact(rng, kind, digits)
+        if not fact or (said and len(fitting) <= most):
+            continue
+        left = list(filter(_test_of(fact), fitting))
+        if "backwards" in fact and not all(each[-1] for each in left):
+            continue  # is 021 a number?
+        said.append(fact)
+        fitting = left
+        steps.append(f"with the fact that {fact}, {_kept(fitting)}")
+    return said, fitting, steps
 
 
 def _with_sum(length: int, total: int) -> list[Digits]:
@@ -101,7 +123,7 @@ def _fact(rng: random.Random, kind: int, digits: Digits) -> str:
     if kind == 1 and all(digits):
         return f"the product of its digits is ${math.prod(digits)}$"
     if kind == 2:
-        divisors = [each for each in (4, 7, 8, 11, 13, 17, 19, 23) if not _number(digits) % each]
+        divisors = [each for each in (4, 5, 7, 8, 11, 13, 17, 19, 23) if not _number(digits) % each]
         return f"it is divisible by ${base.chosen(rng, divisors)}$" if divisors else ""
     if kind == 3 and all(one < other for one, other in itertools.pairwise(digits)):
         return _RISING

@@ -37,11 +37,11 @@ class FewestCoins(Family):
     )
 
     amount: Ends = dial(30, 300, "largest amount", least=20, most=2000)
-    kinds: Ends = dial(3, 6, "how many kinds of coins", least=2, most=8)
+    coins: Ends = dial(3, 6, "how many kinds of coins", least=2, most=8)
 
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
         amount = base.whole(rng, 14, base.slow_start(self.amount, difficulty))
-        kinds = base.whole_near(rng, base.steady(self.kinds, difficulty))
+        kinds = base.whole_near(rng, base.steady(self.coins, difficulty))
         coins = sorted([1, *base.distinct(rng, kinds - 1, 2, max(12, amount // 3))])
         # The fewest for every smaller amount, and the coin that is added last.
         fewest, last = [0], [0]

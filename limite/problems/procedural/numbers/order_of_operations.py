@@ -27,6 +27,8 @@ class _Part:
     text: str
     rank: int
     value: Fraction
+    divided: bool = False
+    """Whether a quotient that is followed by another factor would be read in two ways."""
 
 
 @attrs.frozen(kw_only=True)
@@ -126,12 +128,14 @@ def _joined(rng: random.Random, left: _Part, right: _Part) -> tuple[_Part, str]:
         sign = "+" if left.value != -right.value else "-"
         value = _value(left.value, sign, right.value)
     rank = _RANK[sign]
-    first = left.text if left.rank >= rank else f"({left.text})"
+    open_left = left.rank > rank or (left.rank == rank and not left.divided)
+    first = left.text if open_left else f"({left.text})"
     # On the right of - and \div an equal rank needs parentheses too, and with them everywhere a
     # sum of a sum keeps the order in which it was made.
     second = right.text if right.rank > rank else f"({right.text})"
     step = f"${_bare(left.value)}{_SIGNS[sign]}{_bare(right.value, later=True)} = "
-    return _Part(first + _SIGNS[sign] + second, rank, value), f"{step}{ratio_text(value)}$"
+    part = _Part(first + _SIGNS[sign] + second, rank, value, divided=sign == "/")
+    return part, f"{step}{ratio_text(value)}$"
 
 
 def _bare(value: Fraction, *, later: bool = False) -> str:

@@ -55,13 +55,13 @@ class Proportions(Family):
         ),
     )
 
-    kinds: Ends = dial(1, 4, "how many quantities change, at most", least=1, most=4)
+    quantities: Ends = dial(1, 4, "how many quantities change, at most", least=1, most=4)
     largest: Ends = dial(12, 40, "largest number", least=8, most=500)
 
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
         largest = base.steady(self.largest, difficulty)
         ask = ("direct", "inverse", "compound", "hours")[
-            min(base.whole(rng, 0, base.steady(self.kinds, difficulty)), 3)
+            min(base.whole(rng, 0, base.steady(self.quantities, difficulty)), 3)
         ]
         first, second = base.distinct(rng, 2, 2, int(largest))
         made, wanted = base.distinct(rng, 2, 2, int(largest))

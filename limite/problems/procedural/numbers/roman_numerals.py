@@ -43,7 +43,7 @@ class RomanNumerals(Family):
         ),
         difference=(
             "A house was built in the year <one:word> and burnt down in <two:word>. How many years "
-            "lie between, as a Roman numeral?",
+            "later was that, as a Roman numeral?",
             "Take the Roman numeral <one:word> away from <two:word>. Answer with a Roman numeral.",
         ),
     )

@@ -41,7 +41,7 @@ class RoundedValues(Family):
         ),
     )
 
-    decimals: Ends = dial(2, 4, "how many decimal places", least=2, most=12)
+    decimals: Ends = dial(2, 4, "how many decimal places", least=2, most=8)
     largest: Ends = dial(60, 5000, "largest number", least=20)
     roots: Ends = dial(0, 0.8, "share of roots", least=0, most=1)
 
@@ -51,7 +51,7 @@ class RoundedValues(Family):
         values = {"number": number, "decimals": decimals}
         if rng.random() >= base.steady(self.roots, difficulty):
             divisor = base.whole(rng, 3, 9 + 90 * difficulty)
-            while 2 * 10**decimals % divisor == 0:  # then no rounding is needed, or a tie comes
+            while 2 * number * 10**decimals % divisor == 0:  # nothing to round, or a tie
                 divisor += 1
             rounded, rest = divmod(number * 10**decimals, divisor)
             below = _decimal(rounded, decimals)
@@ -86,8 +86,8 @@ class RoundedValues(Family):
     def solve(self, ask: str, values: Mapping[str, Any]) -> Gold | None:
         number, decimals = values["number"], values["decimals"]
         if ask == "quotient":
-            digits = round(Fraction(number, values["divisor"]) * 10**decimals)
-            return _gold(digits, decimals)
+            exact = Fraction(number, values["divisor"]) * 10**decimals
+            return _gold(round(exact), decimals) if exact.denominator > 2 else None
         # Halves of units of the last place, halved down to the interval that holds the root.
         power = 2 if ask == "square" else 3
         target = number * (2 * 10**decimals) ** power

@@ -26,29 +26,29 @@ class WorkRates(Family):
     wordings = Wordings(
         words={"role": _ROLES, "vessel": ("tank", "pool", "basin", "cistern")},
         together=(
-            "Working alone, the <people> <role> of a firm would need $<hours:integers>$ hours for "
-            "the same job, one of them the first time, the next one the second, and so on. How "
-            "many hours do they need when all of them work together? Give the exact number.",
-            "A <vessel> has <people> taps. One alone fills it in the first of these times, the "
-            "next one in the second, and so on: $<hours:integers>$ hours. In how many hours is "
-            "the empty <vessel> full when all taps are open? Give the exact number.",
-        ),
-        drain=(
-            "A <vessel> has <people> taps, which alone fill it in $<hours:integers>$ hours, each "
-            "in one of these times. An open drain empties the full <vessel> in $<drain>$ hours. "
-            "In how many hours is the empty <vessel> full when all taps and the drain are open? "
+            "Each working alone, the <people> <role> of a firm would need $<hours:integers>$ hours "
+            "respectively for the same job. How many hours do they need when all of them work "
+            "together? Give the exact number.",
+            "A <vessel> has <people> taps, which alone would fill it in $<hours:integers>$ hours "
+            "respectively. In how many hours is the empty <vessel> full when all taps are open? "
             "Give the exact number.",
         ),
+        drain=(
+            "A <vessel> has <people> taps, which alone would fill it in $<hours:integers>$ hours "
+            "respectively. An open drain empties the full <vessel> in $<drain>$ hours. In how many "
+            "hours is the empty <vessel> full when all taps and the drain are open? Give the exact "
+            "number.",
+        ),
         staged=(
-            "Of <people> <role>, the first would need $<first>$ hours for a job alone, and the "
-            "others $<hours:integers>$ hours. The first one works alone for $<start>$ hours, then "
-            "all of them finish the job together. How many hours does that last part take? Give "
-            "the exact number.",
+            "Alone, the first of <people> <role> would need $<first>$ hours for a job; for all "
+            "others of them this time is known too: $<hours:integers>$ hours. The first one works "
+            "alone for $<start>$ hours, then all of them finish the job together. How many hours "
+            "does that last part take? Give the exact number.",
         ),
         alone=(
-            "Together, <people> <role> do a job in $<together:ratio>$ hours. All but one of them "
-            "would need $<hours:integers>$ hours for it, each alone one of these times. How many "
-            "hours would the last one need alone?",
+            "Together, <people> <role> do a job in $<together:ratio>$ hours. For all of them but "
+            "the last, the time needed alone is known: $<hours:integers>$ hours. How many hours "
+            "would the last one need alone?",
         ),
     )
 
