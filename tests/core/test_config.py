@@ -155,7 +155,6 @@ def test_a_field_may_be_named_as_the_forms_of_a_base_are():
     assert structure({"kinds": 3}, Sorted, Registry()) == Sorted(kinds=3)
 
 
-
 def test_reads_every_sort_of_field(registry: Registry) -> None:
     value = structure(
         {
