@@ -1,6 +1,7 @@
 """Geometry: angles, lengths, areas, coordinates, circles, solids and vectors."""
 
 FAMILIES: dict[str, str] = {
+    "box-measures": "box_measures:BoxMeasures",
     "circle-angles": "circle_angles:CircleAngles",
     "circle-equation": "circle_equation:CircleEquation",
     "circle-lengths": "circle_lengths:CircleLengths",
@@ -17,6 +18,7 @@ FAMILIES: dict[str, str] = {
     "point-line-distance": "point_line_distance:PointLineDistance",
     "polygon-angles": "polygon_angles:PolygonAngles",
     "polygon-area": "polygon_area:PolygonArea",
+    "quadrilateral-area": "quadrilateral_area:QuadrilateralArea",
     "quadrilateral-type": "quadrilateral_type:QuadrilateralType",
     "right-triangle-sides": "right_triangle_sides:RightTriangleSides",
     "rounded-measures": "rounded_measures:RoundedMeasures",
