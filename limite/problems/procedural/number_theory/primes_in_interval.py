@@ -83,7 +83,8 @@ class PrimesInInterval(Family):
         steps = "Leave out the multiples of 2, 3 and 5"
         if composite:
             steps += f", and {and_list(composite)}"
-        steps += f". The primes are {and_list([str(p) for p in found])}."
+        steps += f". {'The only prime is' if len(found) == 1 else 'The primes are'} "
+        steps += f"{and_list([str(p) for p in found])}."
         if ask == "sum" and len(found) > 1:
             steps += f" Their sum is ${' + '.join(map(str, found))} = {sum(found)}$."
         answer = {

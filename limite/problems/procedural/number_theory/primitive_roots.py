@@ -85,7 +85,7 @@ class PrimitiveRoots(Family):
             steps = (
                 f"${last} = {product_text(factors)}$; a primitive root has no power to the "
                 f"exponent ${last}$ divided by a prime that is 1. Modulo ${prime}$: "
-                + (f"{', '.join(refused)} refuse what is smaller, and " if refused else "")
+                + (f"smaller numbers fail, as {', '.join(refused)}, but " if refused else "")
                 + f"{checks}, none of them 1."
             )
         elif ask == "order":

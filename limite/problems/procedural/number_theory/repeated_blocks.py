@@ -96,8 +96,9 @@ class RepeatedBlocks(Family):
             ask=ask,
             values={"block": str(block), "times": times, "modulus": modulus},
             gold=gold.integer(rests[place]),
-            steps=f"Modulo ${modulus}$ one more block multiplies by ${10**width} \\equiv {shift}$ "
-            f"and adds ${block} \\equiv {block % modulus}$. From nothing this gives ${listing}$"
+            steps=f"Modulo ${modulus}$ one more block multiplies by "
+            f"${_reduced(10**width, modulus)}$ and adds ${_reduced(block, modulus)}$. "
+            f"From nothing this gives ${listing}$"
             + (
                 f", and then ${rest}$ again, so it repeats with period ${period}$, and "
                 f"${times}$ blocks leave what {place} leave."
@@ -120,11 +121,13 @@ class RepeatedBlocks(Family):
         for prime in factorise(exponent):
             while exponent % prime == 0 and pow(10, exponent // prime, 9 * reduced) == 1:
                 exponent //= prime
+        dot = "\\cdot "
         return Drawn(
             ask="shortest",
             values={"digit": digit, "modulus": modulus},
             gold=gold.integer(exponent),
-            steps=f"The number is ${digit} \\cdot \\frac{{10^n - 1}}{{9}}$, so $10^n - 1$ must be "
+            steps=f"The number is ${f'{digit} ' + dot if digit > 1 else ''}"
+            f"\\frac{{10^n - 1}}{{9}}$, so $10^n - 1$ must be "
             f"divisible by $9 \\cdot {reduced} = {9 * reduced}$"
             + (f" (a factor ${modulus // reduced}$ is in the digit)" if reduced < modulus else "")
             + f". The order of 10 modulo ${9 * reduced}$ divides $\\varphi({9 * reduced}) = "
@@ -144,3 +147,8 @@ class RepeatedBlocks(Family):
             if rest == 0:
                 return gold.integer(length)
         return None
+
+
+def _reduced(number: int, modulus: int) -> str:
+    rest = number % modulus
+    return str(number) if rest == number else f"{number} \\equiv {rest}"

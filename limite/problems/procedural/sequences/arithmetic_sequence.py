@@ -161,8 +161,8 @@ class ArithmeticSequence(Family):
             values={"left": first, "right": end},
             gold=gold.ordered(inner),
             steps=f"There are four steps from ${first}$ to ${end}$, so each of them is "
-            f"$\\frac{{{end - first}}}{{4}} = {ratio_text(quarter)}$."
-            if quarter.denominator > 1
+            f"${ratio_text(quarter)}$."
+            if quarter.denominator == 4
             else f"There are four steps from ${first}$ to ${end}$, a change of ${end - first}$, "
             f"so each of them is ${quarter}$.",
         )

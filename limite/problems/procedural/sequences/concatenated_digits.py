@@ -60,7 +60,7 @@ class ConcatenatedDigits(Family):
             while 10 ** (width - 1) <= last:
                 count = min(last, 10**width - 1) - 10 ** (width - 1) + 1
                 digits += width * count
-                rows.append(f"${count}$ numbers of {width} {'digit' if width == 1 else 'digits'}")
+                rows.append(f"${count}$ numbers of {_digits(width)}")
                 width += 1
             if ask == "total":
                 return Drawn(
@@ -88,19 +88,15 @@ class ConcatenatedDigits(Family):
             if rest <= size:
                 break
             if size:
-                rows.append(
-                    f"the ${high - low + 1}$ numbers of {width} "
-                    f"{'digit' if width == 1 else 'digits'} take ${size}$ places"
-                )
+                rows.append(f"those of {_digits(width)} end at place ${place - rest + size}$")
             rest -= size
             width += 1
         number = step * (low + (rest - 1) // width)
         inside = (rest - 1) % width + 1
-        start = f"{', '.join(rows)}; ".capitalize() if rows else ""
-        steps = (
-            f"{start}${rest}$ places are left for numbers of {width} "
-            f"{'digit' if width == 1 else 'digits'}, the first of which is ${step * low}$. "
-            f"The place falls on digit {inside} of the number ${number}$."
+        steps = f"Of the numbers, {', '.join(rows)}. " if rows else ""
+        steps += (
+            f"The place is number ${rest}$ among the digits of the numbers of {_digits(width)}, "
+            f"the first of which is ${step * low}$. It falls on digit {inside} of ${number}$."
         )
         values = {"place": place}
         if step > 1:
@@ -109,7 +105,7 @@ class ConcatenatedDigits(Family):
             ask=ask,
             values=values,
             gold=gold.integer(int(str(number)[inside - 1])),
-            steps=steps[0].upper() + steps[1:],
+            steps=steps,
         )
 
     def solve(self, ask: str, values: Mapping[str, Any]) -> Gold | None:
@@ -126,3 +122,7 @@ class ConcatenatedDigits(Family):
             return None
         row = "".join(map(str, range(step, step * place + 1, step)))
         return gold.integer(int(row[place - 1]))
+
+
+def _digits(count: int) -> str:
+    return "1 digit" if count == 1 else f"{count} digits"

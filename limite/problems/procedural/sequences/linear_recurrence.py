@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Mapping
 from typing import Any
@@ -101,10 +102,10 @@ class LinearRecurrence(Family):
     ) -> Drawn:
         modulus = base.whole(rng, 3, base.steady(self.modulus, difficulty))
         place = base.whole(rng, 50, base.slow_start(self.far, difficulty))
+        apart = values["next"] - values["start"]
+        while math.gcd(q, modulus) > 1 or apart % modulus == 0:
+            modulus += 1  # all terms come again, and they are not all alike
         residues, before = _until_repeated(values, q, modulus)
-        if len(residues) == 1:  # all alike
-            values["start"] += 1
-            residues, before = _until_repeated(values, q, modulus)
         period = len(residues) - before
         same = place
         if place > len(residues):
