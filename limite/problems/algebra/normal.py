@@ -97,8 +97,10 @@ class Forms:
     def plus(self, left: Polynomial, right: Polynomial) -> Polynomial:
         total = dict(left)
         for monomial, value in right.items():
-            summed = total.get(monomial, _ZERO) + value
-            if summed:
+            before = total.get(monomial)
+            if before is None:
+                total[monomial] = value
+            elif summed := before + value:
                 total[monomial] = summed
             else:
                 del total[monomial]
@@ -115,12 +117,14 @@ class Forms:
         found: Polynomial = {}
         for monomial, value in left.items():
             for other, factor in right.items():
-                for product, scale in self.reduced(_joined(monomial, other)).items():
-                    summed = found.get(product, _ZERO) + value * factor * scale
-                    if summed:
-                        found[product] = summed
-                    else:
-                        found.pop(product, None)
+                joined, size = _joined(monomial, other), value * factor
+                if not self.relations:
+                    before = found.get(joined)
+                    found[joined] = size if before is None else before + size
+                    continue
+                for product, scale in self.reduced(joined).items():
+                    found[product] = found.get(product, _ZERO) + size * scale
+        found = {monomial: value for monomial, value in found.items() if value}
         if len(found) > TERMS:
             raise TooLarge("an expression with too many terms")
         return found
@@ -139,6 +143,8 @@ class Forms:
         return {monomial: Fraction(1)}
 
     def raised(self, base: Polynomial, exponent: int) -> Polynomial:
+        if exponent < 2:
+            return base if exponent else _ONE
         if len(base) == 1:
             ((monomial, value),) = base.items()
             bits = max(value.numerator.bit_length(), value.denominator.bit_length())

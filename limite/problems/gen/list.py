@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, cast
 
 import attrs
@@ -12,7 +13,7 @@ from limite.core.discover import load_registry
 from limite.core.kinds import Generator
 from limite.problems.gen.families import area_of, families_in, samples, tags_of
 
-SAMPLES = 5
+SAMPLES = 4
 
 
 @click.command("list")
@@ -32,7 +33,7 @@ def list_(area: str | None, as_json: bool) -> None:
         if registry.status(entry) == "broken":
             click.echo(f"warning: {name} is broken: {entry.problem}", err=True)
         elif wanted is None or name in wanted:
-            rows.append(look(name, entry.load(), entry.summary))
+            rows.append(look(name, entry.load()))
     if as_json:
         show_json(rows)
         return
@@ -51,7 +52,7 @@ def list_(area: str | None, as_json: bool) -> None:
     )
 
 
-def look(name: str, cls: type[Any], summary: str) -> dict[str, Any]:
+def look(name: str, cls: type[Any]) -> dict[str, Any]:
     """What is known of a family: told by its fields, and seen in a few problems of it."""
     component = cast(Generator, cls())
     problems = samples(name, component, SAMPLES)
@@ -63,7 +64,7 @@ def look(name: str, cls: type[Any], summary: str) -> dict[str, Any]:
         "answer_types": sorted({problem.answer.type for problem in problems}),
         "dial": dial(cls, component),
         "solutions": sorted({style for problem in problems for style in problem.solutions}),
-        "summary": summary,
+        "summary": inspect.cleandoc(cls.__doc__ or "").partition("\n")[0],
     }
 
 

@@ -20,9 +20,8 @@ from limite.problems.gen.list import look
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show(name: str, as_json: bool) -> None:
     """Show one family: its dial, its settings, and an easy, a middling and a hard problem."""
-    entry = load_registry().get("generator", name)
-    cls = entry.load()
-    page = look(name, cls, entry.summary)
+    cls = load_registry().get("generator", name).load()
+    page = look(name, cls)
     page["doc"] = inspect.cleandoc(cls.__doc__ or "")
     component = family(name)
     page["settings"] = {field.name: _setting(component, field) for field in attrs.fields(cls)}

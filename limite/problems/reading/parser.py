@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from limite.problems.reading import tree as t
@@ -13,6 +14,9 @@ from limite.problems.reading.tokens import Notation, normalised, tokens_of
 from limite.problems.reading.tree import Tree
 
 TOKENS = 6_000
+KEPT = 300
+"""The longest text whose tree is kept for a while: the same text is often read several times."""
+
 RELATIONS = {"=": "=", "<": "<", ">": ">", "le": "<=", "ge": ">=", "ne": "!="}
 _RELATION_COMMANDS = {"in": "in", "equiv": "=", "approx": "="}
 
@@ -40,6 +44,10 @@ def parse(text: str, notation: Notation) -> Tree:
     number = plain_number(text)
     if number is not None:
         return ("num", number)
+    return _parsed(text, notation) if len(text) <= KEPT else _parse(text, notation)
+
+
+def _parse(text: str, notation: Notation) -> Tree:
     tokens = tokens_of(normalised(text), notation)
     if not tokens:
         raise Unreadable("nothing is stated")
@@ -52,6 +60,10 @@ def parse(text: str, notation: Notation) -> Tree:
     if parser.place < len(tokens):
         raise Unreadable(f"{parser.here()!r} is left over at the end")
     return found
+
+
+# One problem's answer is read by whoever draws, solves and judges it.
+_parsed = lru_cache(maxsize=512)(_parse)
 
 
 class Parser(Atoms):

@@ -22,6 +22,7 @@ _ATOMS = FUNCTIONS | {"frac", "binom", "pi", "infty", "langle", "begin", "cbrt",
 _DEGREE = t.mul([t.number(1), t.power(t.number(180), t.MINUS_ONE), ("const", "pi")])
 _MATRICES = frozenset(["matrix", "pmatrix", "bmatrix", "Bmatrix", "smallmatrix", "array"])
 _END: Token = ("end", None, False, "")
+_NONE = (_END, _END, _END)
 _LOOKED_AHEAD = 4
 _STOPS = frozenset((None, ",", ";", ")", "]", "}", "\\}", "&", "\\\\"))
 """What no arithmetic goes on with: the end of all tokens is None."""
@@ -60,15 +61,25 @@ class Atoms:
         return token[0] == kind and token[1] == value
 
     def lone_number(self) -> Tree | None:
-        """A whole or decimal number that nothing but a sign belongs to, as most numbers are."""
-        token, after = self.tokens[self.place], self.tokens[self.place + 1]
-        negative = token[0] == "op" and token[1] == "-"
+        """A number or a fraction of two that nothing but a sign belongs to, as most numbers are."""
+        place = self.place
+        negative = self.at("op", "-")
         if negative:
-            token, after = after, self.tokens[self.place + 2]
-        if token[0] != "num" or after[0] not in ("op", "end") or after[1] not in _STOPS:
+            place += 1
+        token, after, below = (
+            self.tokens[place : place + 3] if self.tokens[place][0] == "num" else _NONE
+        )
+        if token[0] != "num":
             return None
-        self.place += 2 if negative else 1
-        return t.number(-token[1] if negative else token[1])
+        value = token[1]
+        if after[0] == "op" and after[1] == "/" and below[0] == "num" and below[1]:
+            value /= below[1]
+            place += 2
+            after = self.tokens[place + 1]
+        if after[0] not in ("op", "end") or after[1] not in _STOPS:
+            return None
+        self.place = place + 1
+        return t.number(-value if negative else value)
 
     def here(self) -> str:
         kind, value = self.peek()

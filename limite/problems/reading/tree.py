@@ -25,6 +25,7 @@ ONE: Tree = ("num", Fraction(1))
 MINUS_ONE: Tree = ("num", Fraction(-1))
 INFINITY: Tree = ("const", "oo")
 PLUS_MINUS: Tree = ("sym", "±")
+_LEAVES = frozenset(("num", "sym", "const"))
 ARITHMETIC = frozenset(("num", "sym", "const", "add", "mul", "pow", "call"))
 
 
@@ -40,35 +41,36 @@ def _sized(value: Fraction) -> Fraction:
 
 def add(terms: list[Tree]) -> Tree:
     """The sum, with its numbers added up and sums inside it opened."""
-    total, rest = Fraction(0), []
+    total, rest = None, []
     for term in terms:
         for part in term[1] if term[0] == "add" else (term,):
             if part[0] == "num":
-                total = _sized(total + part[1])
+                total = part[1] if total is None else _sized(total + part[1])
             else:
                 rest.append(part)
     if not rest:
-        return number(total)
+        return number(total or 0)
     if total:
-        rest.append(number(total))
+        rest.append(("num", total))
     return rest[0] if len(rest) == 1 else ("add", tuple(rest))
 
 
 def mul(factors: list[Tree]) -> Tree:
     """The product, with its numbers multiplied and products inside it opened."""
-    total, rest = Fraction(1), []
+    product, rest = None, []
     for factor in factors:
         for part in factor[1] if factor[0] == "mul" else (factor,):
             if part[0] == "num":
-                total = _sized(total * part[1])
+                product = part[1] if product is None else _sized(product * part[1])
             else:
                 rest.append(part)
+    total = Fraction(1) if product is None else product
     if not rest or (total == 0 and all(part[0] in ("sym", "const") for part in rest)):
         if any(part == INFINITY for part in rest):
             raise Unreadable("zero times infinity is no number")
-        return number(total)
+        return ("num", total)
     if total != 1:
-        rest.insert(0, number(total))
+        rest.insert(0, ("num", total))
     return rest[0] if len(rest) == 1 else ("mul", tuple(rest))
 
 
@@ -151,7 +153,15 @@ def nodes(tree: Tree) -> Iterator[Tree]:
     while waiting:
         node = waiting.pop()
         yield node
-        waiting.extend(children(node))
+        kind = node[0]
+        if kind in _LEAVES:
+            continue
+        if kind == "add" or kind == "mul":
+            waiting.extend(node[1])
+        elif kind == "pow":
+            waiting += node[1:]
+        else:
+            waiting.extend(children(node))
 
 
 def names_in(tree: Tree) -> set[str]:
