@@ -1,6 +1,7 @@
 """Logic and discrete structures: truth, sets, graphs, relations and automata."""
 
 FAMILIES: dict[str, str] = {
+    "best-selection": "best_selection:BestSelection",
     "counting-out": "counting_out:CountingOut",
     "degree-sequence": "degree_sequence:DegreeSequence",
     "finite-automaton": "finite_automaton:FiniteAutomaton",
@@ -20,8 +21,10 @@ FAMILIES: dict[str, str] = {
     "satisfying-assignments": "satisfying_assignments:SatisfyingAssignments",
     "set-operations": "set_operations:SetOperations",
     "shortest-path": "shortest_path:ShortestPath",
+    "sorting-steps": "sorting_steps:SortingSteps",
     "syllogisms": "syllogisms:Syllogisms",
     "task-orders": "task_orders:TaskOrders",
+    "task-pairings": "pairings:Pairings",
     "tree-orders": "tree_orders:TreeOrders",
     "truth-value": "truth_value:TruthValue",
 }

@@ -15,6 +15,7 @@ FAMILIES: dict[str, str] = {
     "fraction-sum": "fraction_sum:FractionSum",
     "meeting-travellers": "meeting_travellers:MeetingTravellers",
     "mixtures": "mixtures:Mixtures",
+    "number-riddles": "number_riddles:NumberRiddles",
     "order-of-operations": "order_of_operations:OrderOfOperations",
     "proportions": "proportions:Proportions",
     "radical-forms": "radical_forms:RadicalForms",
