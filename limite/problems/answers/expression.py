@@ -5,6 +5,7 @@ from __future__ import annotations
 from limite.problems.algebra.same import same
 from limite.problems.answers.kind import Params, stated
 from limite.problems.answers.tuple import names_of
+from limite.problems.reading import plain
 from limite.problems.reading import tree as t
 from limite.problems.reading.faults import Unreadable
 from limite.problems.reading.parser import parse
@@ -21,7 +22,9 @@ def read(text: str, params: Params) -> Tree:
         raise Unreadable(f"the domain is 'real' or 'positive', not {params['domain']!r}")
     if params.get("up_to") not in (None, "constant"):
         raise Unreadable(f"'up_to' is 'constant' or nothing, not {params['up_to']!r}")
-    tree = parse(stated(text, params), Notation(names=names))
+    text = stated(text, params)
+    plainly = plain.polynomial(text, names)
+    tree = plainly if plainly is not None else parse(text, Notation(names=names))
     if tree[0] == "relation":
         tree = _right_side(tree, names)
     if tree[0] == "group" and len(tree[3]) == 1 and tree[1] == "{":

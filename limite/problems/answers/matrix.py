@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from limite.problems.algebra.same import same
 from limite.problems.answers.kind import Params, constant, expression_of, stated
+from limite.problems.reading import plain
 from limite.problems.reading import tree as t
 from limite.problems.reading.faults import Unreadable
 from limite.problems.reading.parser import parse
@@ -15,7 +16,11 @@ Rows = tuple[tuple[Tree, ...], ...]
 
 
 def read(text: str, params: Params) -> Rows:
-    tree = parse(stated(text, params), Notation())
+    text = stated(text, params)
+    plainly = plain.table(text)
+    if plainly is not None:
+        return plainly
+    tree = parse(text, Notation())
     if tree[0] == "relation":
         parts = tree[1]
         if len(parts) != 3 or parts[1] != "=" or parts[0][0] != "sym":

@@ -13,6 +13,7 @@ from limite.problems.answers.values import (
     value_of,
     written,
 )
+from limite.problems.reading import plain
 from limite.problems.reading import tree as t
 from limite.problems.reading.faults import Unreadable
 from limite.problems.reading.parser import parse
@@ -27,7 +28,11 @@ def read(text: str, params: Params) -> Values:
     if variable is not None and not isinstance(variable, str):
         raise Unreadable(f"'variable' is a name, not {variable!r}")
     names = () if variable is None else (variable,)
-    tree = parse(stated(text, params), Notation(names=names))
+    text = stated(text, params)
+    plainly = plain.enclosed(text, "set")
+    if plainly is not None:
+        return tuple(distinct(plainly))
+    tree = parse(text, Notation(names=names))
     return tuple(distinct(list(_members(tree, variable))))
 
 

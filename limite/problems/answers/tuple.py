@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from limite.problems.answers.kind import Params, stated
 from limite.problems.answers.values import Value, equal_values, value_of, written
+from limite.problems.reading import plain
 from limite.problems.reading.faults import Unreadable
 from limite.problems.reading.parser import parse
 from limite.problems.reading.tokens import Notation
@@ -19,7 +20,11 @@ def names_of(params: Params, key: str = "variables") -> tuple[str, ...]:
 
 def read(text: str, params: Params) -> Value:
     names = names_of(params)
-    tree = parse(stated(text, params), Notation(names=names))
+    text = stated(text, params)
+    plainly = plain.enclosed(text, "tuple")
+    if plainly is not None:
+        return ("tuple", plainly)
+    tree = parse(text, Notation(names=names))
     named = _named(tree, names)
     if named is not None:
         return ("tuple", tuple(value_of(named[name]) for name in names))
