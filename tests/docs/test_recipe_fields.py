@@ -31,6 +31,7 @@ from limite.core.recipe.stages import (
     Mix,
     Preference,
     Soup,
+    StrongWeak,
 )
 from limite.core.rollout.shaping import OverlongPenalty
 from limite.core.tokenizer import CharacterTokenizer
@@ -40,7 +41,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text(encoding="u
 MODELS = (ModelSpec, LlamaSpec, LinearScaling, Llama3Scaling, YarnScaling)
 TOKENIZERS = (CharacterTokenizer, PretrainedTokenizer)
 STAGES = (SFT, Distill, RL, FitCritic, Preference, Soup, Eval)
-PARTS = (Mix, HealthLimits, OverlongPenalty, Correction, CriticSettings, Greedy)
+PARTS = (Mix, HealthLimits, OverlongPenalty, Correction, CriticSettings, Greedy, StrongWeak)
 SETTINGS = (Recipe, *STAGES, *PARTS, *MODELS, *TOKENIZERS)
 
 
@@ -92,7 +93,7 @@ def test_both_examples_are_one_recipe(tmp_path: Path) -> None:
 
 
 def test_the_example_of_a_critic_is_sound(tmp_path: Path) -> None:
-    text, _ = re.findall(r"^``` toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    text, *_ = re.findall(r"^``` toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     place = tmp_path / "critic.toml"
     place.write_text(f'name = "critic"\n\n{text}', encoding="utf-8")
     loaded, plan = check_file(place, (), load_registry())
@@ -104,7 +105,7 @@ def test_the_example_of_a_critic_is_sound(tmp_path: Path) -> None:
 
 
 def test_the_example_of_a_soup_is_sound(tmp_path: Path) -> None:
-    _, text = re.findall(r"^``` toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    _, text, _ = re.findall(r"^``` toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     base = '[stages.base]\ntype = "sft"\nproblems = { sources = { sum-chain = 1 } }\n'
     place = tmp_path / "soup.toml"
     place.write_text(f'name = "soup"\n\n{base}\n{text}', encoding="utf-8")

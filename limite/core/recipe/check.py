@@ -34,6 +34,7 @@ from limite.core.recipe.overlap_checks import (
 )
 from limite.core.recipe.problem_checks import Texts, problem_faults
 from limite.core.recipe.recipe import Recipe
+from limite.core.recipe.sampled_checks import sampled_faults
 from limite.core.recipe.soup_checks import soup_faults
 from limite.core.recipe.stages import (
     RL,
@@ -47,6 +48,7 @@ from limite.core.recipe.stages import (
     Preference,
     Soup,
     Stage,
+    StrongWeak,
 )
 from limite.core.registry import Registry
 from limite.core.types import Answer, Group, Problem, Response
@@ -143,6 +145,12 @@ def look_over(recipe: Recipe, registry: Registry, *, complete: bool = True) -> F
         if isinstance(stage, Preference):
             watch = questions.after(name)
             ask(pair_faults(recipe, name, stage, texts, in_data, watch, readable=readable), *place)
+            sampled = getattr(stage, "sampled", None)
+            if isinstance(sampled, StrongWeak):
+                found = sampled_faults(
+                    recipe, name, sampled, registry, texts, in_data, readable=readable
+                )
+                ask(found, *place, "sampled")
         elif isinstance(stage, Distill):
             watch = questions.after(name)
             ask(trace_faults(recipe, name, stage, texts, in_data, watch, readable=readable), *place)

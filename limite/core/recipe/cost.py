@@ -141,6 +141,12 @@ def _stage_plan(
         longest = min(longest, 2 * stage.batch * texts.longest_document)
         memory += training_bytes(spec, parameters, longest)
         memory += 0 if stage.precompute_reference else BYTES * parameters
+        if stage.sampled is not None:
+            sampled = 2 * stage.sampled.count * stage.sampled.max_tokens
+            asked = stage.sampled.count * (texts.mean_prompt + stage.sampled.max_tokens)
+            for model in stage.sampled.models.values():
+                own = parameters if model.stage else _parameters(str(model.path), spec)
+                operations += 2.0 * own * asked
         objective, reads = _reads(stage.objective, registry)
     elif isinstance(stage, RL):
         steps, updates = stage.steps, stage.steps * (stage.off_policy_updates + 1)

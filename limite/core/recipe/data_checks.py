@@ -108,9 +108,10 @@ def pair_faults(
     and not encoded.
     """
     texts[name] = Texts()
-    if (stage.pairs is None) == (stage.rollouts is None):
-        given = "both are given" if stage.pairs is not None else "neither is given"
-        yield Fault(("pairs",), f"pairs come from a file ('pairs') or from 'rollouts'; {given}")
+    if len(stage.sources) != 1:
+        given = f"{' and '.join(stage.sources)} are given" if stage.sources else "none is given"
+        message = "pairs come from a file ('pairs'), from 'rollouts', or are 'sampled'"
+        yield Fault(("pairs",), f"{message}; {given}")
         return
     context = _context(recipe)
     if stage.max_tokens is not None and context is not None and stage.max_tokens > context:
@@ -121,7 +122,8 @@ def pair_faults(
         if isinstance(source, RL) and source.budget == "fixed-response":
             texts[name] = Texts(documents=[source.max_tokens])
         return
-    assert stage.pairs is not None
+    if stage.pairs is None:  # what is sampled is looked at elsewhere
+        return
     if readable:
         ends = [*end_faults(recipe.tokenizer)]
         yield from ends
@@ -233,29 +235,40 @@ def teacher_faults(
     path = ("teacher",)
     if not stage.reads_lists:
         yield Fault(path, "has no use: the objective does not read what it finds likely")
-    if not Path(stage.teacher).expanduser().is_dir():
-        yield Fault(path, f"there is no directory {stage.teacher!r}")
+    for message in directory_faults(
+        recipe, stage.teacher, stage.teacher_dtype, longest, files, readable=readable
+    ):
+        yield Fault(path, message)
+
+
+def directory_faults(
+    recipe: Recipe, said: str, dtype: str, longest: int, files: list[Mistake], *, readable: bool
+) -> Iterator[str]:
+    """Why a model in a directory cannot read the ids of the recipe's, or texts of ``longest``."""
+    if not Path(said).expanduser().is_dir():
+        yield f"there is no directory {said!r}"
         return
-    teacher = attrs.evolve(at(stage.teacher), dtype=stage.teacher_dtype)
-    wrong = teacher.mistakes()
+    model = attrs.evolve(at(said), dtype=dtype)
+    wrong = model.mistakes()
     files += wrong
     if wrong:
         return
-    if teacher.context < longest:
-        message = f"has a context of {teacher.context} tokens, and texts have up to {longest}"
-        yield Fault(path, f"{message}; set 'max_tokens'")
+    if model.context < longest:
+        yield (
+            f"has a context of {model.context} tokens, and texts have up to {longest}; "
+            "set 'max_tokens'"
+        )
     if not readable:
         return
-    ours, theirs = recipe.tokenizer, teacher.default_tokenizer()
+    ours, theirs = recipe.tokenizer, model.default_tokenizer()
     try:
         other = _first_difference(ours, theirs)
-        teacher.filled(ours.vocabulary)
+        model.filled(ours.vocabulary)
     except LimiteError as error:
-        yield Fault(path, str(error))
+        yield str(error)
         return
     if other is not None:
-        message = f"has another tokenizer: its id {other} is another text than the student's"
-        yield Fault(path, message)
+        yield f"has another tokenizer: its id {other} is another text than the student's"
 
 
 def _first_difference(ours: Tokenizer, theirs: Tokenizer) -> int | None:

@@ -278,7 +278,7 @@ def test_every_bad_line_is_counted_and_the_first_are_told(tmp_path: Path) -> Non
 
 SETS = [
     (["stages.dpo.pairs=nowhere.jsonl"], "stages.dpo.pairs: nowhere.jsonl: no such file"),
-    (["stages.dpo.rollouts=sft"], "or from 'rollouts'; both are given"),
+    (["stages.dpo.rollouts=sft"], "or are 'sampled'; pairs and rollouts are given"),
     (["stages.dpo.max_tokens=33"], "stages.dpo.max_tokens: must be at most the model's context"),
     (["stages.dpo.reference=sff"], "unknown stage 'sff'; did you mean 'sft'"),
     (["stages.dpo.objective=grpo"], "'grpo' compares no pairs of responses"),
@@ -298,5 +298,5 @@ def test_contradictions_are_told(
 def test_rollouts_must_be_of_a_stage_that_samples(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="the stage 'sft' does not record responses"):
         start(RECIPE, out=tmp_path, overrides=["stages.dpo.rollouts=sft"], echo=quiet)
-    with pytest.raises(SettingsError, match="neither is given"):
+    with pytest.raises(SettingsError, match="none is given"):
         start(RECIPE, out=tmp_path, echo=quiet)

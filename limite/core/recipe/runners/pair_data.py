@@ -13,7 +13,8 @@ import torch
 from limite.core.errors import LimiteError, Mistake, SettingsError
 from limite.core.jsonl import read_json, read_jsonl, write_json
 from limite.core.recipe.runners.stage_data import made_once
-from limite.core.recipe.stages import Preference
+from limite.core.recipe.runners.strong_weak import is_pair, sampled_groups
+from limite.core.recipe.stages import Preference, StrongWeak
 from limite.core.rollout.store import read_groups
 from limite.core.seeds import Seeds
 from limite.core.train.data.counts import Counts
@@ -111,6 +112,8 @@ def all_pairs(context: StageContext, stage: Preference) -> Iterator[tuple[Prompt
     """Every pair of the stage's source with its prompt, in a fixed order."""
     if stage.pairs is not None:
         return pairs_of_file(stage.pairs, context)
+    if stage.sampled is not None:
+        return pairs_of_models(context, stage.sampled)
     assert stage.rollouts is not None
     return pairs_of_rollouts(context, stage.rollouts, stage.pairs_per_group)
 
@@ -151,6 +154,24 @@ def pairs_of_rollouts(
                 rejected=wrong.completion_ids,
             )
             yield Prompt(group.problem.problem), ids
+
+
+def pairs_of_models(
+    context: StageContext, settings: StrongWeak
+) -> Iterator[tuple[Prompt, PairIds]]:
+    """A strong model's response over a weak one's, to every problem where that is wanted."""
+    kept = 0
+    for group in sampled_groups(context, settings):
+        if is_pair(group, settings.pairs):
+            kept += 1
+            strong, weak = group.responses
+            ids = PairIds(
+                prompt=strong.prompt_ids,
+                chosen=strong.completion_ids,
+                rejected=weak.completion_ids,
+            )
+            yield Prompt(group.problem.problem), ids
+    context.echo(f"{context.name}: {kept:,} of {settings.count:,} problems gave a pair")
 
 
 def drawn_pairs(group: Group, most: int, seeds: Seeds) -> list[tuple[Response, Response]]:

@@ -15,6 +15,7 @@ from limite.core.recipe.runners.pair_data import PairData, groups_of, longest_of
 from limite.core.recipe.runners.reference import frozen
 from limite.core.recipe.runners.session import TrainingSession
 from limite.core.recipe.runners.stage_data import file_made_once, forget_data
+from limite.core.recipe.runners.strong_weak import sampled_groups
 from limite.core.recipe.runners.update import Figures, Part, measure, outcome, train, update
 from limite.core.recipe.stages import Preference
 from limite.core.train.accumulate import microbatches
@@ -34,7 +35,11 @@ if TYPE_CHECKING:
 def training_hashes(context: StageContext) -> set[str]:
     """Normalised-text hashes of every prompt whose pairs the stage trains on."""
     stage = cast(Preference, context.stage)
-    if stage.pairs is None:
+    prompts: Iterator[Prompt]
+    if stage.sampled is not None:
+        groups = sampled_groups(context, stage.sampled)
+        prompts = (Prompt(group.problem.problem) for group in groups)
+    elif stage.pairs is None:
         assert stage.rollouts is not None
         prompts = (
             Prompt(each.problem.problem) for _, _, each in groups_of(context, stage.rollouts)

@@ -19,6 +19,9 @@ from limite.core.recipe.stages.preference import Preference as Preference
 from limite.core.recipe.stages.reinforcement import PLAIN_ADVANTAGE as PLAIN_ADVANTAGE
 from limite.core.recipe.stages.reinforcement import RL as RL
 from limite.core.recipe.stages.reinforcement import START as START
+from limite.core.recipe.stages.sampled import ALL as ALL
+from limite.core.recipe.stages.sampled import RIGHT_OVER_WRONG as RIGHT_OVER_WRONG
+from limite.core.recipe.stages.sampled import StrongWeak as StrongWeak
 from limite.core.recipe.stages.soup import Greedy as Greedy
 from limite.core.recipe.stages.soup import Member as Member
 from limite.core.recipe.stages.soup import Soup as Soup

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import ClassVar
 
 import attrs
@@ -69,3 +70,8 @@ class Stage:
     def files(self) -> tuple[str, ...]:
         """The files that the stage reads: a run is bound to what they hold."""
         return ()
+
+
+def directory_files(path: Path) -> list[str]:
+    """The files that the numbers of a model in a directory follow from."""
+    return [str(path / "config.json"), *sorted(map(str, path.glob("*.safetensors")))]

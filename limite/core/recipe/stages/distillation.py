@@ -9,7 +9,7 @@ import attrs
 
 from limite.core.kinds import LRSchedule, Objective, Optimizer
 from limite.core.recipe.stages import fields
-from limite.core.recipe.stages.base import Stage
+from limite.core.recipe.stages.base import Stage, directory_files
 from limite.core.validators import option
 
 LISTS = "teacher_topk_logp"
@@ -84,6 +84,4 @@ class Distill(Stage):
     def files(self) -> tuple[str, ...]:
         if self.teacher is None:
             return (self.traces,)
-        folder = Path(self.teacher).expanduser()
-        weights = sorted(map(str, folder.glob("*.safetensors")))
-        return (self.traces, str(folder / "config.json"), *weights)
+        return (self.traces, *directory_files(Path(self.teacher).expanduser()))

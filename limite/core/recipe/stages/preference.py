@@ -10,13 +10,15 @@ from limite.core.kinds import LRSchedule, Objective, Optimizer
 from limite.core.recipe.stages import fields
 from limite.core.recipe.stages.base import Stage
 from limite.core.recipe.stages.reinforcement import START
+from limite.core.recipe.stages.sampled import StrongWeak
 
 
 @attrs.frozen(kw_only=True)
 class Preference(Stage):
     """Learning from pairs: to each prompt a preferred response and another one.
 
-    The pairs come from a file, or from the responses an earlier ``RL`` stage has sampled.
+    The pairs come from a file, from the responses an earlier ``RL`` stage has sampled, or from
+    those that a strong and a weak model are asked for.
     """
 
     kind: ClassVar[str] = "preference"
@@ -35,6 +37,10 @@ class Preference(Stage):
     )
     pairs_per_group: int = fields.count(
         1, told="at most, of a group of `rollouts`, each response in one", most=10**5
+    )
+    sampled: StrongWeak | None = attrs.field(
+        default=None,
+        metadata={"help": "pairs of a strong model's responses over a weak one's; or this"},
     )
     max_tokens: int | None = fields.longest("a response")
     steps: int = fields.count(200, unit="updates")
@@ -70,4 +76,13 @@ class Preference(Stage):
 
     @property
     def files(self) -> tuple[str, ...]:
-        return () if self.pairs is None else (self.pairs,)
+        pairs = () if self.pairs is None else (self.pairs,)
+        models = () if self.sampled is None else self.sampled.files
+        return tuple(dict.fromkeys((*pairs, *models)))
+
+    @property
+    def sources(self) -> list[str]:
+        """The fields that say where pairs come from; there must be one."""
+        return [
+            name for name in ("pairs", "rollouts", "sampled") if getattr(self, name) is not None
+        ]

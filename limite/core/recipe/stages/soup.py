@@ -9,7 +9,7 @@ import attrs
 
 from limite.core.kinds import Verifier
 from limite.core.recipe.stages import fields
-from limite.core.recipe.stages.base import Mix, Stage
+from limite.core.recipe.stages.base import Mix, Stage, directory_files
 
 
 def _two_or_more(_instance: Any, attribute: Any, value: tuple[str, ...]) -> None:
@@ -112,7 +112,7 @@ def _files_at(place: Path) -> list[str]:
     elif (place / "manifest.json").is_file():
         found = [place / "manifest.json"]
     elif (place / "config.json").is_file():
-        found = [place / "config.json", *sorted(place.glob("*.safetensors"))]
+        return directory_files(place)
     else:
         found = []
     return [str(each) for each in found]
