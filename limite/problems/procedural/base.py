@@ -68,6 +68,13 @@ def chosen(rng: random.Random, items: Sequence[Item]) -> Item:
     return items[int(rng.random() * len(items))]
 
 
+def rising(rng: random.Random, items: Sequence[Item], difficulty: float) -> Item:
+    """One of ``items``, which stand from easy to hard: of their first half at difficulty 0, of
+    their last two thirds at 1."""
+    place = 0.35 * difficulty + rng.random() * (0.45 + 0.2 * difficulty)
+    return items[min(int(place * len(items)), len(items) - 1)]
+
+
 def shuffled(rng: random.Random, items: Sequence[Item]) -> list[Item]:
     """The same items in an order drawn at random."""
     order = list(items)

@@ -35,3 +35,15 @@ def test_golds_in_other_bases_are_canonical():
     assert gold.in_base(-255, 16).answer.value == "-ff"
     assert gold.in_base(0, 2).answer.value == "0"
     assert gold.digits_in(10**6, 7) == "11333311"
+
+
+def test_harder_items_come_with_difficulty():
+    rng = random.Random(4)
+    drawn = [
+        Counter(base.rising(rng, range(10), difficulty) for _ in range(2000))
+        for difficulty in (0.0, 0.5, 1.0)
+    ]
+    assert [(min(each), max(each)) for each in drawn] == [(0, 4), (1, 7), (3, 9)]
+    means = [sum(item * count for item, count in each.items()) for each in drawn]
+    assert means == sorted(means)
+    assert base.rising(rng, "a", 1.0) == "a"

@@ -51,7 +51,11 @@ class BinomialSums(Family):
         most = base.steady(self.top, difficulty)
         top = base.whole(rng, max(4, int(most) - 9), most)
         low = base.whole(rng, 2, top - 2)
-        ask = base.chosen(rng, tuple(self.wordings.asks))
+        ask = base.rising(
+            rng,
+            ("powers", "even", "column", "weighted", "product", "alternating", "squares"),
+            difficulty,
+        )
         values: dict[str, Any] = {"top": top, "low": low}
         if ask == "column":
             found = math.comb(top + 1, low + 1)

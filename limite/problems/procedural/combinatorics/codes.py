@@ -65,8 +65,20 @@ class Codes(Family):
         length = base.whole(rng, max(3, int(most) - 3), most)
         top = base.steady(self.kinds, difficulty)
         kinds = base.whole(rng, max(3, int(top) - 12), top)
-        asks = ("plain", "different", "contains", "neighbours", "palindromes")
-        ask = base.chosen(rng, asks if difficulty < 0.1 else tuple(self.wordings.asks))
+        ask = base.rising(
+            rng,
+            (
+                "plain",
+                "palindromes",
+                "different",
+                "neighbours",
+                "contains",
+                "stars",
+                "repeated",
+                "rising",
+            ),
+            difficulty,
+        )
         values: dict[str, Any] = {"length": length, "kinds": kinds}
         total = kinds**length
         all_of = f"${kinds}^{{{length}}} = {total}$"

@@ -56,7 +56,7 @@ class CoinChange(Family):
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
         most = base.steady(self.amount, difficulty)
         kinds = base.chosen(rng, _SETS[: 8 if difficulty < 0.3 else len(_SETS)])
-        ask = base.chosen(rng, ("any", "any", "exactly", "limited", "every"))
+        ask = base.rising(rng, ("any", "any", "every", "limited", "exactly"), difficulty)
         # An amount that can be paid: some coins, and more of the smallest.
         coins = [1 + int(rng.random() * 3) for _ in kinds]
         amount = sum(each * kind for each, kind in zip(coins, kinds, strict=True))

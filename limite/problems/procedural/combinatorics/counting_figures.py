@@ -66,8 +66,20 @@ class CountingFigures(Family):
         low = max(2, int(most) - 6)
         rows, columns = base.whole(rng, low, most), base.whole(rng, low, most)
         first, second = base.whole(rng, max(4, low), most + 3), base.whole(rng, max(3, low), most)
-        asks = ("rectangles", "squares", "diagonals", "lines")
-        ask = base.chosen(rng, asks if difficulty < 0.1 else tuple(self.wordings.asks))
+        ask = base.rising(
+            rng,
+            (
+                "diagonals",
+                "lines",
+                "rectangles",
+                "squares",
+                "containing",
+                "quadrilaterals",
+                "oblong",
+                "crossings",
+            ),
+            difficulty,
+        )
         grid = {"rows": rows, "columns": columns}
         across, down = math.comb(columns + 1, 2), math.comb(rows + 1, 2)
         sides = range(1, min(rows, columns) + 1)

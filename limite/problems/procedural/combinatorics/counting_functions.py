@@ -52,8 +52,20 @@ class CountingFunctions(Family):
         count = base.whole(rng, max(3, int(most) - 2), most)
         high = base.steady(self.values, difficulty)
         values = base.whole(rng, max(3, int(high) - 4), high)
-        easy = ("all", "one_to_one")
-        ask = base.chosen(rng, easy if difficulty < 0.05 else tuple(self.wordings.asks))
+        ask = base.rising(
+            rng,
+            (
+                "all",
+                "one_to_one",
+                "largest",
+                "rising",
+                "sum",
+                "level",
+                "involutions",
+                "projections",
+            ),
+            difficulty,
+        )
         if ask in ("rising", "one_to_one"):
             values = max(values, count + 1)
         given: dict[str, Any] = {"count": count, "values": values}

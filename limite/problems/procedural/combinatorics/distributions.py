@@ -78,7 +78,7 @@ class Distributions(Family):
                 steps=f"For each of the ${count}$ there are ${boxes}$ possibilities, whatever the "
                 f"others do: ${boxes}^{{{count}}} = {boxes**count}$.",
             )
-        ask = base.chosen(rng, ("filled", "groups", "sizes", "sizes", "empty"))
+        ask = base.rising(rng, ("sizes", "sizes", "filled", "groups", "empty"), difficulty)
         if ask == "sizes":
             return _by_sizes(rng, count, boxes)
         values = {"count": count, "boxes": boxes}

@@ -59,7 +59,9 @@ class GraphColourings(Family):
         most = base.steady(self.size, difficulty)
         size = base.whole(rng, max(3, int(most) - 2), most)
         colours = base.whole(rng, 3, 4 + 3 * difficulty)
-        ask = base.chosen(rng, ("row", "ring", "ladder", "graph", "graph", "graph", "graph"))
+        ask = base.rising(
+            rng, ("row", "graph", "graph", "ring", "graph", "graph", "ladder"), difficulty
+        )
         values = {"size": size, "colours": colours}
         if ask == "graph":
             return _graph(rng, size + 1, colours, difficulty)

@@ -64,8 +64,9 @@ class Handshakes(Family):
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
         most = base.slow_start(self.count, difficulty)
         count = base.whole(rng, max(4, int(most / 3)), most)
-        easy = ("all", "league", "couples")
-        ask = base.chosen(rng, easy if difficulty < 0.1 else tuple(self.wordings.asks))
+        ask = base.rising(
+            rng, ("all", "league", "couples", "groups", "backwards", "late", "home"), difficulty
+        )
         pairs = count * (count - 1) // 2
         values: dict[str, Any] = {"count": count, "total": pairs}
         steps = (

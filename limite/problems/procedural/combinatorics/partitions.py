@@ -66,7 +66,11 @@ class Partitions(Family):
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
         most = base.steady(self.number, difficulty)
         number = base.whole(rng, max(5, int(most) - 8), most)
-        ask = base.chosen(rng, tuple(self.wordings.asks))
+        ask = base.rising(
+            rng,
+            ("exactly", "largest", "at_most", "distinct", "odd", "different", "least"),
+            difficulty,
+        )
         bound = base.whole(rng, 2, 3 + number // 6)
         if ask == "different":
             bound = 2 if number < 7 or rng.random() < 0.3 else 3 if number < 12 else 4

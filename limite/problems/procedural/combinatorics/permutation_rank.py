@@ -57,7 +57,9 @@ class PermutationRank(Family):
 
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
         count = base.whole_near(rng, base.steady(self.count, difficulty))
-        ask = base.chosen(rng, ("word", "word", "place", "place", "next", "numbers", "digits"))
+        ask = base.rising(
+            rng, ("next", "digits", "word", "word", "numbers", "place", "place"), difficulty
+        )
         letters = sorted(_LETTERS[each] for each in base.distinct(rng, count, 0, len(_LETTERS) - 1))
         total = math.factorial(count)
         place = base.whole(rng, 3, total - 1)

@@ -57,7 +57,7 @@ class Pigeonholes(Family):
         top = base.steady(self.most, difficulty)
         counts = [base.whole(rng, 3, top) for _ in range(kinds)]
         names = base.shuffled(rng, _COLOURS)[:kinds]
-        ask = base.chosen(rng, ("same", "every", "pairs", "colours"))
+        ask = base.rising(rng, ("colours", "same", "every", "pairs"), difficulty)
         if ask == "same":
             wanted = base.whole(rng, 2, max(counts))
             kept = [min(count, wanted - 1) for count in counts]

@@ -58,7 +58,9 @@ class SpacedSubsets(Family):
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
         most = base.steady(self.count, difficulty)
         count = base.whole(rng, max(5, int(most) - 7), most)
-        ask = base.chosen(rng, ("row", "row", "ring", "ring", "any", "wide", "wide", "any_ring"))
+        ask = base.rising(
+            rng, ("any", "row", "row", "any_ring", "wide", "wide", "ring", "ring"), difficulty
+        )
         values: dict[str, Any] = {"count": count}
         if ask in ("any", "any_ring"):
             counts = [1, 2] if ask == "any" else [2, 1, 3]

@@ -55,7 +55,7 @@ class StairClimbing(Family):
         most = base.steady(self.stairs, difficulty)
         sizes = base.chosen(rng, _SIZES)
         stairs = base.whole(rng, max(4, int(most) - 5), most)
-        ask = base.chosen(rng, ("all", "broken", "strides"))
+        ask = base.rising(rng, ("all", "strides", "broken"), difficulty)
         values = {"stairs": stairs, "sizes": sizes}
         if ask == "strides":
             # A number of strides that can be done: between the longest and the shortest.

@@ -48,7 +48,7 @@ class SubsetSums(Family):
         count = base.whole_near(rng, base.steady(self.count, difficulty))
         most = max(base.steady(self.most, difficulty), count + 1.0)
         numbers = sorted(base.distinct(rng, count, 1, int(most)))
-        ask = base.chosen(rng, ("sum", "sum", "size", "divisible", "reachable"))
+        ask = base.rising(rng, ("sum", "sum", "size", "reachable", "divisible"), difficulty)
         if ask in ("sum", "size"):
             chosen = base.distinct(rng, base.whole(rng, 2, count // 2 + 1), 0, count - 1)
             wanted = sum(numbers[each] for each in chosen)

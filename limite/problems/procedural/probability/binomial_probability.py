@@ -47,7 +47,7 @@ class BinomialProbability(Family):
         hits = base.whole(rng, 1, parts - 1)
         chance = Fraction(hits, parts)
         hits, parts = chance.numerator, chance.denominator
-        ask = base.chosen(rng, ("exactly", "at_least", "at_most"))
+        ask = base.rising(rng, ("exactly", "at_most", "at_least"), difficulty)
         number = base.whole(rng, 1, trials - 1)
         counted = {
             "exactly": range(number, number + 1),

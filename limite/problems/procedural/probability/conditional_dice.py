@@ -67,7 +67,7 @@ class ConditionalDice(Family):
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
         most = base.steady(self.faces, difficulty)
         faces = base.whole(rng, max(4, int(most) - 4), most)
-        ask = base.chosen(rng, tuple(_TOLD))
+        ask = base.rising(rng, ("shown", "sum", "total", "equal", "first", "unequal"), difficulty)
         two = base.whole(rng, 2, faces - 1)
         high = base.whole(rng, faces + 1, 2 * faces - 2)  # a sum that leaves several possibilities
         upper = 2 * faces - high + 1  # pairs with this sum or more: 1 + 2 + ... + upper

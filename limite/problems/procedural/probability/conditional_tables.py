@@ -65,8 +65,9 @@ class ConditionalTables(Family):
 
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
         most = base.steady(self.most, difficulty)
-        easy = ("whole", "forward", "backward")
-        ask = base.chosen(rng, easy if difficulty < 0.1 else tuple(self.wordings.asks))
+        ask = base.rising(
+            rng, ("forward", "whole", "backward", "without", "two", "shares"), difficulty
+        )
         if ask == "shares":
             share = 5 * base.whole(rng, 2, 18)
             rate_a, rate_b = (5 * each for each in base.distinct(rng, 2, 1, 19))

@@ -65,7 +65,7 @@ class CouponCollector(Family):
         kinds = base.whole(rng, max(3, int(most) - 5), most)
         if rng.random() < base.steady(self.unequal, difficulty):
             return _unequal(rng, difficulty)
-        ask = base.chosen(rng, ("more", "all", "chance", "more"))
+        ask = base.rising(rng, ("all", "more", "more", "chance"), difficulty)
         if ask == "chance":
             kinds = base.whole(rng, 3, 4 + 2 * difficulty)
             packs = base.whole(rng, kinds + 1, kinds + 2 + 2 * difficulty)

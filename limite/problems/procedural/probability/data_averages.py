@@ -66,7 +66,7 @@ class DataAverages(Family):
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
         count = base.whole_near(rng, base.steady(self.count, difficulty))
         most = base.steady(self.most, difficulty)
-        ask = base.chosen(rng, ("mean", "median", "modes", "range", "three"))
+        ask = base.rising(rng, ("range", "modes", "mean", "median", "three"), difficulty)
         data = [base.whole(rng, 1, most) for _ in range(count)]
         if ask == "modes":
             kinds = base.distinct(rng, max(3, count // 2), 1, int(most))

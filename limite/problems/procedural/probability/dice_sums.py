@@ -57,7 +57,7 @@ class DiceSums(Family):
                 for place in range(len(ways) + each - 1)
             ]
         total = math.prod(faces)
-        ask = base.chosen(rng, ("exactly", "at_least", "divisible"))
+        ask = base.rising(rng, ("exactly", "at_least", "divisible"), difficulty)
         if ask == "exactly":
             wanted = base.whole(rng, count + 1, sum(faces) - 1)
             good = [wanted]

@@ -63,7 +63,7 @@ class ExpectedCounts(Family):
         red, blue = base.whole(rng, 2, 2 * most + 2), base.whole(rng, 2, 2 * most + 2)
         parts = base.whole(rng, 2, 6 + 6 * difficulty)
         chance = Fraction(base.whole(rng, 1, parts - 1), parts)
-        ask = base.chosen(rng, ("same", "before", "empty", "values", "changes", "runs"))
+        ask = base.rising(rng, ("same", "empty", "values", "before", "runs", "changes"), difficulty)
         values = {"count": count, "boxes": boxes, "red": red, "blue": blue, "chance": chance}
         if ask in ("empty", "values"):
             missed = Fraction(boxes - 1, boxes) ** count

@@ -56,10 +56,11 @@ class ExtremeDice(Family):
         count = base.whole_near(rng, base.steady(self.count, difficulty))
         most = base.steady(self.faces, difficulty)
         faces = base.whole(rng, max(4, int(most) - 15), most)
-        easy = difficulty < 0.05
-        ask = base.chosen(rng, tuple(self.wordings.asks))
-        if easy and ask == "spread":
-            ask = "is_largest"
+        ask = base.rising(
+            rng,
+            ("is_largest", "is_largest_card", "smallest", "largest", "largest_card", "spread"),
+            difficulty,
+        )
         cards = ask.endswith("card")
         if cards:
             count, faces = min(count, faces - 2), base.whole(rng, faces, 3 * faces)

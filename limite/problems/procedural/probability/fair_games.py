@@ -64,9 +64,7 @@ class FairGames(Family):
     faces: Ends = dial(6, 12, "most faces of a die", least=4, most=30)
 
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
-        easy = ("price", "spinner", "raffle")
-        asks = (*easy, "fair", "again", "again")
-        ask = base.chosen(rng, easy if difficulty < 0.1 else asks)
+        ask = base.rising(rng, ("price", "spinner", "raffle", "fair", "again", "again"), difficulty)
         if ask == "again":
             return self._again(rng, difficulty)
         parts = base.whole(rng, 3, 6 + 6 * difficulty)

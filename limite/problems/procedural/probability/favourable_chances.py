@@ -52,8 +52,7 @@ class FavourableChances(Family):
 
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
         most = base.steady(self.most, difficulty)
-        easy = ("fee", "insured")
-        ask = base.chosen(rng, easy if difficulty < 0.1 else tuple(self.wordings.asks))
+        ask = base.rising(rng, ("fee", "insured", "gain", "better"), difficulty)
         high = base.whole(rng, 4, most)
         low = base.whole(rng, 1, high - 1)
         if ask == "gain":

@@ -63,7 +63,7 @@ class GamblersRuin(Family):
             parts = base.whole(rng, 3, 5)
             hits = base.whole(rng, 1, parts - 1)
             chance = Fraction(hits, parts)
-        ask = base.chosen(rng, ("goal", "ruin", "rounds", "place"))
+        ask = base.rising(rng, ("place", "goal", "ruin", "rounds"), difficulty)
         values = {"start": start, "goal": goal, "chance": chance}
         if ask == "place":
             return _place(rng, start, chance, difficulty)

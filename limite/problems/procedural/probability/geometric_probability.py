@@ -66,8 +66,9 @@ class GeometricProbability(Family):
 
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
         most = base.steady(self.size, difficulty)
-        easy = ("segment", "coin", "ring", "sum")
-        ask = base.chosen(rng, easy if difficulty < 0.1 else tuple(self.wordings.asks))
+        ask = base.rising(
+            rng, ("segment", "coin", "ring", "disc", "sum", "less", "meeting"), difficulty
+        )
         width, height = base.whole(rng, 3, most), base.whole(rng, 3, most)
         if ask == "segment":
             total = base.whole(rng, 4, most + 10)

@@ -69,8 +69,11 @@ class IndependentEvents(Family):
 
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
         most = base.steady(self.size, difficulty)
-        easy = ("both", "union", "table", "numbers")
-        ask = base.chosen(rng, easy if difficulty < 0.1 else tuple(self.wordings.asks))
+        ask = base.rising(
+            rng,
+            ("both", "table", "union", "exactly_one", "numbers", "given", "missing"),
+            difficulty,
+        )
         if ask == "table":
             return _table(rng, most)
         if ask == "numbers":

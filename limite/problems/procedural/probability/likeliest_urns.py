@@ -47,7 +47,7 @@ class LikeliestUrns(Family):
 
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
         most = base.steady(self.balls, difficulty)
-        ask = base.chosen(rng, ("one", "least") if difficulty < 0.1 else tuple(self.wordings.asks))
+        ask = base.rising(rng, ("one", "least", "two", "different"), difficulty)
         urns: list[tuple[int, int]] = []
         scores: list[Fraction] = []
         for attempt in range(60):

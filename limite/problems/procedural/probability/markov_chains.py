@@ -70,7 +70,9 @@ class MarkovChains(Family):
                 rows[0] = [parts - size + 1] + [1] * (size - 1)
                 rows[1] = [1] * (size - 1) + [parts - size + 1]
         table = [[Fraction(entry, parts) for entry in row] for row in rows]
-        ask = base.chosen(rng, ("after", "after", "spread", "power", "lasting", "lasting"))
+        ask = base.rising(
+            rng, ("after", "after", "spread", "lasting", "lasting", "power"), difficulty
+        )
         if ask == "lasting":
             return _lasting(table, rows)
         start, end = base.whole(rng, 1, size), base.whole(rng, 1, size)

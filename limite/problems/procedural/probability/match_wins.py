@@ -48,7 +48,7 @@ class MatchWins(Family):
         goal = base.whole_near(rng, base.steady(self.goal, difficulty))
         parts = base.whole(rng, 2, base.steady(self.parts, difficulty))
         chance = Fraction(base.whole(rng, 1, parts - 1), parts)
-        ask = base.chosen(rng, tuple(self.wordings.asks))
+        ask = base.rising(rng, ("behind", "win", "exactly", "length"), difficulty)
         values: dict[str, Any] = {"goal": goal, "chance": chance}
         hits, parts = chance.numerator, chance.denominator
         misses = parts - hits

@@ -59,8 +59,7 @@ class MeanChanges(Family):
         top = base.steady(self.count, difficulty)
         count = base.whole(rng, max(3, int(top / 2)), top)
         most = base.steady(self.most, difficulty)
-        asks = ("missing", "joined", "left", "mistake", "overlap")
-        ask = base.chosen(rng, asks[: 3 if difficulty < 0.1 else 5])
+        ask = base.rising(rng, ("joined", "missing", "left", "mistake", "overlap"), difficulty)
         data = [base.whole(rng, 2, most) for _ in range(count)]
         if rng.random() < 0.7:
             data[0] += -sum(data) % count

@@ -71,8 +71,9 @@ class Odds(Family):
 
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
         most = base.steady(self.most, difficulty)
-        easy = ("chance", "odds", "against")
-        ask = base.chosen(rng, easy if difficulty < 0.1 else tuple(self.wordings.asks))
+        ask = base.rising(
+            rng, ("chance", "against", "odds", "both", "either", "third", "updated"), difficulty
+        )
         a, b = _pair(rng, most)
         c, d = _pair(rng, most)
         p, q = Fraction(a, a + b), Fraction(c, c + d)

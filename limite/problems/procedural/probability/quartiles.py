@@ -56,7 +56,7 @@ class Quartiles(Family):
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
         count = base.whole_near(rng, base.steady(self.count, difficulty))
         most = base.steady(self.most, difficulty)
-        ask = base.chosen(rng, ("lower", "upper", "between", "three", "outliers"))
+        ask = base.rising(rng, ("lower", "upper", "three", "between", "outliers"), difficulty)
         if ask == "outliers":
             count = max(count, 7)
         data = [base.whole(rng, 1, most) for _ in range(count)]

@@ -52,7 +52,7 @@ class RegressionLines(Family):
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
         count = base.whole_near(rng, base.steady(self.count, difficulty))
         most = max(base.steady(self.most, difficulty), count + 1.0)
-        ask = base.chosen(rng, ("slope", "line", "forecast", "correlation"))
+        ask = base.rising(rng, ("slope", "forecast", "line", "correlation"), difficulty)
         xs = sorted(base.distinct(rng, count, 0, int(most)))
         ys = [base.whole(rng, 1, most) for _ in xs]
         if rng.random() < 0.7:  # a whole mean is easier

@@ -47,7 +47,7 @@ class SharedBirthdays(Family):
         people = max(2, base.whole_near(rng, base.steady(self.people, difficulty)))
         top = base.steady(self.values, difficulty)
         values = base.whole(rng, max(people, 4), max(top, people + 2))
-        ask = base.chosen(rng, ("different", "shared", "one_pair", "mine"))
+        ask = base.rising(rng, ("different", "mine", "shared", "one_pair"), difficulty)
         if ask in ("one_pair", "mine") and people == 2:
             people = 3
         total = values**people

@@ -59,7 +59,11 @@ class SpreadOfData(Family):
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
         count = base.whole_near(rng, base.steady(self.count, difficulty))
         most = base.steady(self.most, difficulty)
-        ask = base.chosen(rng, tuple(self.wordings.asks))
+        ask = base.rising(
+            rng,
+            ("absolute", "variance", "sample_variance", "rounded", "deviation", "sample_deviation"),
+            difficulty,
+        )
         data = [base.whole(rng, 1, most) for _ in range(count)]
         if rng.random() < 0.8 - 0.6 * difficulty:  # a whole mean is easier
             data[0] += -sum(data) % count

@@ -73,8 +73,7 @@ class StandardScores(Family):
         most = base.steady(self.most, difficulty)
         mean = base.whole(rng, int(most / 2), most)
         deviation = base.whole(rng, 2, 6 + 14 * difficulty)
-        asks = ("score", "value", "share", "both", "best")
-        ask = base.chosen(rng, asks[: 3 if difficulty < 0.1 else 5])
+        ask = base.rising(rng, ("score", "value", "share", "both", "best"), difficulty)
         halves = base.distinct(rng, 2, -5, 5)
         parts = 2 if deviation % 2 == 0 and rng.random() < 0.6 else 1
         score, other = (Fraction(each, parts) if each else Fraction(1, 1) for each in halves)

@@ -67,8 +67,11 @@ class UrnDraws(Family):
         most = base.steady(self.balls, difficulty)
         count = base.whole_near(rng, base.steady(self.drawn, difficulty))
         red, blue = base.whole(rng, max(3, count), most), base.whole(rng, max(3, count), most)
-        asks = ("all_red", "same", "mixed", "put_back", "exactly", "at_least", "exactly")
-        ask = base.chosen(rng, asks[: 4 if difficulty < 0.1 else 7])
+        ask = base.rising(
+            rng,
+            ("all_red", "put_back", "exactly", "same", "exactly", "mixed", "at_least"),
+            difficulty,
+        )
         number = base.whole(rng, 1, count - 1)
         if ask in ("exactly", "at_least", "put_back") and rng.random() < difficulty / 2:
             number = max(1, count // 2)

@@ -64,7 +64,7 @@ class WaitingTimes(Family):
                 return _run(number, base.whole(rng, 3, 8 + 12 * difficulty))
             fair = rng.random() < 0.4
             return _pattern(rng, number, Fraction(1, 2) if fair else chance)
-        ask = base.chosen(rng, ("first", "later", "successes"))
+        ask = base.rising(rng, ("later", "first", "successes"), difficulty)
         values = {"chance": chance, "number": number}
         if ask == "first":
             found = miss ** (number - 1) * chance
