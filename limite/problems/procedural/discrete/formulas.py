@@ -63,15 +63,8 @@ def column(formula: Formula, letters: int) -> int:
         for start in range(0, rows, 2 << place):
             bits |= block << start
         return bits
-    every = (1 << rows) - 1
-    if formula.kind == "not":
-        return every ^ column(formula.parts[0], letters)
-    left, right = (column(part, letters) for part in formula.parts)
-    if formula.kind == "and":
-        return left & right
-    if formula.kind == "or":
-        return left | right
-    return (every ^ left) | right if formula.kind == "if" else every ^ left ^ right
+    inside = [column(part, letters) for part in formula.parts]
+    return _joined(formula.kind, inside, (1 << rows) - 1)
 
 
 Tree = str | tuple["Tree", ...]
@@ -103,17 +96,41 @@ def holds(tree: Tree, truths: Sequence[bool]) -> bool:
     first = holds(tree[place], truths) != turned
     if place + 1 == len(tree):
         return first
-    sign, rest = tree[place + 1], tree[place + 2 :]
-    second = holds(rest, truths)
-    kind = _NAMES[str(sign)]
+    kind, rest = _NAMES[str(tree[place + 1])], tree[place + 2 :]
     if kind == "and":
-        return first and second
+        return first and holds(rest, truths)
     if kind == "or":
-        return first or second
-    return second or not first if kind == "if" else first == second
+        return first or holds(rest, truths)
+    return not first or holds(rest, truths) if kind == "if" else first == holds(rest, truths)
 
 
-def parts_of(formula: Formula) -> list[Formula]:
-    """All parts with a connective, the inner ones before the outer ones."""
-    found = [inner for part in formula.parts for inner in parts_of(part)]
-    return [*found, formula] if formula.parts else []
+def tables(formula: Formula, letters: int) -> dict[str, int]:
+    """The truth table of every part with a connective by its text, inner parts first."""
+    found: dict[str, int] = {}
+
+    def visit(part: Formula) -> tuple[str, int]:
+        if not part.parts:
+            return part.kind, column(part, letters)
+        inside = [visit(each) for each in part.parts]
+        bits = _joined(part.kind, [bits for _, bits in inside], (1 << (1 << letters)) - 1)
+        if part.kind == "not":
+            text = f"\\neg {inside[0][0]}"
+            found[text] = bits
+            return text, bits
+        text = f"{inside[0][0]} {_SIGNS[part.kind]} {inside[1][0]}"
+        found[text] = bits
+        return f"({text})", bits
+
+    visit(formula)
+    return found
+
+
+def _joined(kind: str, parts: Sequence[int], every: int) -> int:
+    if kind == "not":
+        return every ^ parts[0]
+    left, right = parts
+    if kind == "and":
+        return left & right
+    if kind == "or":
+        return left | right
+    return (every ^ left) | right if kind == "if" else every ^ left ^ right

@@ -16,6 +16,7 @@ from limite.problems.procedural.gold import Gold
 from limite.problems.procedural.wording import Wordings
 
 _SAYS = re.compile(r"Islander \$(\d+)\$ says: (.+?)\.(?= Islander|$)")
+_NUMBER = re.compile("[0-9]+")
 _SHAPES = (
     "islander ${}$ is a knight",
     "islander ${}$ is a knave",
@@ -90,11 +91,14 @@ class KnightsAndKnaves(Family):
 
     def solve(self, ask: str, values: Mapping[str, Any]) -> Gold | None:
         # Every way to be knights and knaves, with each statement taken at its word.
-        said = [(int(who), what) for who, what in _SAYS.findall(values["sayings"])]
+        said = [
+            (int(who), what, [int(each) for each in _NUMBER.findall(what)])
+            for who, what in _SAYS.findall(values["sayings"])
+        ]
         found = []
         for kinds in itertools.product((False, True), repeat=values["count"]):
             knight = dict(enumerate(kinds, 1))
-            if all(knight[who] == _true(what, knight) for who, what in said):
+            if all(knight[who] == _true(what, numbers, knight) for who, what, numbers in said):
                 found.append([who for who, each in knight.items() if each])
         if len(found) != 1:
             return None
@@ -147,8 +151,7 @@ def _fitting(sayings: Sequence[Saying], people: int) -> list[int]:
     return found
 
 
-def _true(what: str, knight: Mapping[int, bool]) -> bool:
-    numbers = [int(each) for each in re.findall(r"\d+", what)]
+def _true(what: str, numbers: Sequence[int], knight: Mapping[int, bool]) -> bool:
     if "number" in what:
         kind = "knights" in what
         return sum(each == kind for each in knight.values()) == numbers[0]

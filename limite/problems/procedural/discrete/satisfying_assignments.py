@@ -37,12 +37,8 @@ class SatisfyingAssignments(Family):
         letters = base.whole_near(rng, base.steady(self.letters, difficulty))
         connectives = base.whole_near(rng, base.steady(self.connectives, difficulty))
         formula = formulas.drawn(rng, letters, connectives)
-        steps, seen = [], set()
-        for part in formulas.parts_of(formula):
-            text = formulas.text_of(part)
-            if text not in seen:
-                seen.add(text)
-                steps.append(f"${text}$ in ${formulas.column(part, letters).bit_count()}$")
+        tables = formulas.tables(formula, letters)
+        steps = ", ".join(f"${text}$ in ${bits.bit_count()}$" for text, bits in tables.items())
         return Drawn(
             values={
                 "letters": ", ".join(formulas.LETTERS[:letters]),
@@ -50,7 +46,7 @@ class SatisfyingAssignments(Family):
             },
             gold=gold.integer(formulas.column(formula, letters).bit_count()),
             steps=f"Of the ${1 << letters}$ rows of the truth table, these parts are true: "
-            f"{', '.join(steps)}.",
+            f"{steps}.",
         )
 
     def solve(self, ask: str, values: Mapping[str, Any]) -> Gold | None:

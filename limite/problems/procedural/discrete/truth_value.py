@@ -41,20 +41,17 @@ class TruthValue(Family):
             f"${formulas.LETTERS[place]}$ is {'true' if row >> place & 1 else 'false'}"
             for place in range(letters)
         ]
-        steps, seen = [], set()
-        for part in formulas.parts_of(formula):
-            true = formulas.column(part, letters) >> row & 1
-            text = formulas.text_of(part)
-            if text not in seen:
-                seen.add(text)
-                steps.append(f"${text}$ is {'true' if true else 'false'}")
+        tables = formulas.tables(formula, letters)
+        steps = ", ".join(
+            f"${text}$ is {'true' if bits >> row & 1 else 'false'}" for text, bits in tables.items()
+        )
         return Drawn(
             values={
                 "truths": f"{', '.join(said[:-1])} and {said[-1]}",
                 "formula": formulas.text_of(formula),
             },
             gold=gold.boolean(bool(formulas.column(formula, letters) >> row & 1)),
-            steps=f"From the inside out: {', '.join(steps)}.",
+            steps=f"From the inside out: {steps}.",
         )
 
     def solve(self, ask: str, values: Mapping[str, Any]) -> Gold | None:
