@@ -4,11 +4,13 @@ FAMILIES: dict[str, str] = {
     "chinese-remainder": "chinese_remainder:ChineseRemainder",
     "consecutive-sums": "consecutive_sums:ConsecutiveSums",
     "count-in-range": "count_in_range:CountInRange",
+    "digit-sums": "digit_sums:DigitSums",
     "divisor-functions": "divisor_functions:DivisorFunctions",
     "divisor-sums": "divisor_sums:DivisorSums",
     "euler-phi": "euler_phi:EulerPhi",
     "factorial-residue": "factorial_residue:FactorialResidue",
     "factorial-valuation": "factorial_valuation:FactorialValuation",
+    "factoring-equations": "factoring_equations:FactoringEquations",
     "find-the-base": "find_the_base:FindTheBase",
     "frobenius-coin": "frobenius_coin:FrobeniusCoin",
     "gcd-identities": "gcd_identities:GcdIdentities",
@@ -21,6 +23,7 @@ FAMILIES: dict[str, str] = {
     "modular-power": "modular_power:ModularPower",
     "multiplicative-order": "multiplicative_order:MultiplicativeOrder",
     "pell-equation": "pell_equation:PellEquation",
+    "power-divisibility": "power_divisibility:PowerDivisibility",
     "power-tower": "power_tower:PowerTower",
     "prime-factors": "prime_factors:PrimeFactors",
     "primes-in-interval": "primes_in_interval:PrimesInInterval",
@@ -31,5 +34,6 @@ FAMILIES: dict[str, str] = {
     "smallest-factorial": "smallest_factorial:SmallestFactorial",
     "square-multiplier": "square_multiplier:SquareMultiplier",
     "two-squares": "two_squares:TwoSquares",
+    "which-number": "which_number:WhichNumber",
 }
 """Name to ``module:Class`` in this package."""

@@ -8,6 +8,7 @@ FAMILIES: dict[str, str] = {
     "common-terms": "common_terms:CommonTerms",
     "compound-interest": "compound_interest:CompoundInterest",
     "concatenated-digits": "concatenated_digits:ConcatenatedDigits",
+    "coupled-recurrences": "coupled_recurrences:CoupledRecurrences",
     "double-sum": "double_sum:DoubleSum",
     "fibonacci-identities": "fibonacci_identities:FibonacciIdentities",
     "figurate-numbers": "figurate_numbers:FigurateNumbers",
