@@ -12,7 +12,7 @@ from limite.core import config
 from limite.core.config import Locate
 from limite.core.config_faults import Fault
 from limite.core.config_fields import refused
-from limite.core.errors import LimiteError, Mistake, SettingsError, did_you_mean, sentence
+from limite.core.errors import LimiteError, Mistake, SettingsError, sentence
 from limite.core.kernels.dispatch import Survey
 from limite.core.kinds import Advantage, LRSchedule, Optimizer
 from limite.core.model.settings import Model
@@ -21,6 +21,7 @@ from limite.core.recipe.critic_checks import critic_faults, fitting_faults, roll
 from limite.core.recipe.data_checks import pair_faults, trace_faults
 from limite.core.recipe.kernel_checks import kernel_survey
 from limite.core.recipe.load import LoadedRecipe, draft_recipe, finished, in_order
+from limite.core.recipe.naming import earlier_stages, misnamed, policies_before
 from limite.core.recipe.objective_checks import (
     column_faults,
     correction_faults,
@@ -225,22 +226,23 @@ def _has_sizes(model: Model) -> bool:
 
 def order_faults(recipe: Recipe, name: str, stage: Stage) -> Iterator[Fault]:
     """Stages that are named must come earlier and be of the right kind."""
-    names = list(recipe.stages)
-    earlier = {each: recipe.stages[each] for each in names[: names.index(name)]}
-    trained = [each for each, other in earlier.items() if other.trains]
-    if isinstance(stage, (RL, Preference)) and stage.reference not in (None, START):
-        yield from _named_faults(
-            "reference", str(stage.reference), names, earlier, trained, "train"
-        )
-    if isinstance(stage, Preference) and stage.rollouts is not None:
+    earlier = earlier_stages(recipe, name)
+    trained = policies_before(recipe, name)
+
+    def named(field: str, wanted: str | None, right: list[str], why: str) -> Iterator[Fault]:
+        told = None if wanted is None else misnamed(recipe, name, wanted, right, why)
+        if told is not None:
+            yield Fault((field,), told)
+
+    if isinstance(stage, (RL, Preference)) and stage.reference != START:
+        yield from named("reference", stage.reference, trained, "does not train")
+    if isinstance(stage, Preference):
         sampled = [each for each, other in earlier.items() if isinstance(other, RL)]
-        does = "record responses"
-        yield from _named_faults("rollouts", stage.rollouts, names, earlier, sampled, does)
-    if stage.start is not None:
-        yield from _named_faults("start", stage.start, names, earlier, trained, "train")
+        yield from named("rollouts", stage.rollouts, sampled, "does not record responses")
+    yield from named("start", stage.start, trained, "does not train")
     if isinstance(stage, Eval) and stage.against is not None:
         measured = [each for each, other in earlier.items() if isinstance(other, Eval)]
-        yield from _named_faults("against", stage.against, names, earlier, measured, "evaluate")
+        yield from named("against", stage.against, measured, "does not evaluate")
         other = earlier.get(stage.against)
         if isinstance(other, Eval):
             for field in PAIRED:
@@ -249,26 +251,6 @@ def order_faults(recipe: Recipe, name: str, stage: Stage) -> Iterator[Fault]:
                     shown = "" if attrs.has(type(ours)) else f": {theirs} there, {ours} here"
                     message = f"must equal that of {stage.against!r} to be compared with it{shown}"
                     yield Fault((field,), message)
-
-
-def _named_faults(
-    field: str,
-    wanted: str,
-    names: list[str],
-    earlier: Mapping[str, Stage],
-    right: list[str],
-    does: str,
-) -> Iterator[Fault]:
-    if wanted in right:
-        return
-    if wanted in earlier:
-        message = f"the stage {wanted!r} does not {does}"
-    elif wanted in names:
-        message = f"the stage {wanted!r} does not come before this one; stages run in order"
-    else:
-        message = f"unknown stage {wanted!r}"
-    near = did_you_mean(wanted, [each for each in right if each != wanted])
-    yield Fault((field,), message + near)
 
 
 def dealing_faults(stage: RL) -> Iterator[Fault]:

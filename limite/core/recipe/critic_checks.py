@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from limite.core.config_faults import Fault
-from limite.core.errors import did_you_mean
+from limite.core.recipe.naming import earlier_stages, misnamed
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.stages import (
     ENDING,
@@ -16,7 +16,6 @@ from limite.core.recipe.stages import (
     VALUES,
     CriticSettings,
     FitCritic,
-    Stage,
     files_at,
 )
 from limite.core.registry import Registry
@@ -101,35 +100,20 @@ def rollout_faults(recipe: Recipe, name: str, stage: FitCritic) -> Iterator[Faul
         )
         yield Fault(("rollouts",), message)
         return
-    recording = [each for each in _earlier(recipe, name) if stages[each].records_rollouts]
-    if found not in recording:
-        yield Fault(
-            ("rollouts",), _not_right(recipe, name, found, recording, "records no rollouts")
-        )
+    recording = [each for each in earlier_stages(recipe, name) if stages[each].records_rollouts]
+    why = misnamed(recipe, name, found, recording, "records no rollouts")
+    if why is not None:
+        yield Fault(("rollouts",), why)
 
 
 def _start_faults(recipe: Recipe, name: str, critic: CriticSettings) -> Iterator[Fault]:
     wanted = getattr(critic, "start", None)
-    giving = _giving(recipe, name)
-    if wanted is not None and wanted not in giving:
-        message = _not_right(recipe, name, wanted, giving, "leaves no critic")
-        yield Fault(("critic", "start"), message)
-
-
-def _not_right(recipe: Recipe, name: str, wanted: str, right: list[str], why: str) -> str:
-    if wanted in _earlier(recipe, name):
-        message = f"the stage {wanted!r} {why}"
-    elif wanted in recipe.stages:
-        message = f"the stage {wanted!r} does not come before this one; stages run in order"
-    else:
-        message = f"unknown stage {wanted!r}"
-    return message + did_you_mean(wanted, right)
-
-
-def _earlier(recipe: Recipe, name: str) -> Mapping[str, Stage]:
-    names = list(recipe.stages)
-    return {each: recipe.stages[each] for each in names[: names.index(name)]}
+    if wanted is None:
+        return
+    why = misnamed(recipe, name, wanted, _giving(recipe, name), "leaves no critic")
+    if why is not None:
+        yield Fault(("critic", "start"), why)
 
 
 def _giving(recipe: Recipe, name: str) -> list[str]:
-    return [each for each, stage in _earlier(recipe, name).items() if stage.gives_critic]
+    return [each for each, stage in earlier_stages(recipe, name).items() if stage.gives_critic]

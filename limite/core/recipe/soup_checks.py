@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from limite.core.config_faults import Fault
-from limite.core.errors import LimiteError, Mistake, did_you_mean, mistakes_of
+from limite.core.errors import LimiteError, Mistake, mistakes_of
 from limite.core.pretrained.average import checked_weights
 from limite.core.pretrained.export import Source
 from limite.core.pretrained.soup_match import differences
 from limite.core.recipe.members import planned, source_at
+from limite.core.recipe.naming import misnamed, policies_before
 from limite.core.recipe.problem_checks import Texts, asked_faults, generator_faults
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.stages import Greedy, Member, Soup
@@ -73,21 +74,10 @@ def _twice(members: Sequence[Member]) -> Iterator[Fault]:
 
 def _stage_faults(recipe: Recipe, name: str, member: Member) -> Iterator[str]:
     """Why a stage leaves no such weights before the soup is made."""
-    names = list(recipe.stages)
-    earlier = names[: names.index(name)]
-    trained = [each for each in earlier if recipe.stages[each].trains]
-    wanted = str(member.stage)
-    if wanted not in trained:
-        if wanted in earlier:
-            message = f"the stage {wanted!r} does not train a policy"
-        elif wanted in names:
-            message = f"the stage {wanted!r} does not come before this one; stages run in order"
-        else:
-            message = f"unknown stage {wanted!r}"
-        near = did_you_mean(wanted, trained)
-        if wanted not in names and not near:
-            near = f"; the path of a model has a slash, like './{wanted}'"
-        yield message + near
+    wanted, right = str(member.stage), policies_before(recipe, name)
+    why = misnamed(recipe, name, wanted, right, "does not train a policy", path=True)
+    if why is not None:
+        yield why
         return
     if member.step is None:
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,13 @@ FailAt = Callable[[int], contextlib.AbstractContextManager[list[str]]]
 def save(tmp_path: Path) -> Save:
     """``save(step)`` writes a checkpoint whose every value tells its step."""
 
-    def write(step: int, *, keep: int = 2, folder: Path = tmp_path / "checkpoints") -> Path:
+    def write(
+        step: int,
+        *,
+        keep: int = 2,
+        pinned: Collection[int] = (),
+        folder: Path = tmp_path / "checkpoints",
+    ) -> Path:
         weights: dict[str, Tensor] = {
             "weight": torch.full((3, 5), float(step)),
             "scale": torch.tensor(step + 0.5, dtype=torch.bfloat16),
@@ -36,6 +42,7 @@ def save(tmp_path: Path) -> Save:
             {"clocks": {"step": step, "time_s": 0.25}},
             {"budget": "fixed-response"},
             keep,
+            pinned=pinned,
         )
 
     return write

@@ -140,6 +140,17 @@ def test_the_newest_are_kept(save: Save, keep: int) -> None:
         save(6, keep=0)
 
 
+@pytest.mark.parametrize("keep", [1, 2])
+def test_those_of_pinned_steps_stay_beside_the_newest(save: Save, keep: int) -> None:
+    for step in range(1, 7):
+        path = save(step, keep=keep, pinned={2, 3, 9})
+        newest = range(max(1, step - keep + 1), step + 1)
+        kept = sorted({*newest, *(each for each in (2, 3) if each <= step)})
+        assert names(path.parent) == [step_name(number) for number in kept]
+    save(7, keep=1)  # nobody asks for them any more
+    assert names(path.parent) == [step_name(7)]
+
+
 def test_a_broken_checkpoint_does_not_take_the_place_of_a_good_one(save: Save) -> None:
     folder = save(1, keep=3).parent
     (save(2, keep=3) / "model.safetensors").write_bytes(b"short")
