@@ -315,3 +315,23 @@ def test_places_are_spread_by_weight() -> None:
     for index, weight in enumerate(weights):
         for end in range(1, 900, 7):
             assert abs(order[:end].count(index) - end * weight / 4.5) < 1.5
+
+
+def test_candidates_made_together_are_those_made_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = SumChain.sample
+
+    def sample(self, rng, difficulty):
+        problem = draw(self, rng, difficulty)
+        if problem.problem.startswith("1"):
+            raise ValueError("no sum begins with 1")
+        return problem
+
+    monkeypatch.setattr(SumChain, "sample", sample)
+    maker = Maker(Share(name="sum-chain"), 1, "mathematics")
+    alone = [maker(index) for index in range(40)]
+    assert maker.make(range(40)) == alone
+    assert {refused for _, _, refused in alone} == {"", "error"}
+    seen = {bytes.fromhex(name) for name, _, refused in alone[:20] if not refused}
+    again = maker.make(range(25), seen)
+    assert [line for _, line, refused in again[:20] if not refused] == [b""] * len(seen)
+    assert again[20:] == alone[20:25]
