@@ -9,7 +9,8 @@ from typing import Any
 
 import attrs
 
-from limite.problems.procedural import base, gold
+from limite.core.types import Answer
+from limite.problems.procedural import base
 from limite.problems.procedural.family import Drawn, Ends, Family, dial
 from limite.problems.procedural.geometry import points
 from limite.problems.procedural.gold import Gold
@@ -157,7 +158,8 @@ def _curve(form: _Form, latex: str) -> Gold:
             size = abs(factor)
             text += "-" if factor < 0 else "+" if text else ""
             text += f"{'' if size == 1 else f'{size}*'}{kernel}" if kernel else str(size)
-    return gold.equation(f"{text}=0", latex, ["x", "y"])
+    params = {"variables": ["x", "y"]}
+    return Gold(Answer(type="equation", value=f"{text}=0", params=params), latex)  # is canonical
 
 
 def _left(p: tuple[int, ...]) -> str:

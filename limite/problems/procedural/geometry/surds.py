@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from fractions import Fraction
 
@@ -17,15 +18,21 @@ PI = 0
 def root(square: Number) -> dict[int, Number]:
     """The square root of a number that is not negative, with the smallest number under it."""
     square = Fraction(square)
-    under, outside, below = square.numerator * square.denominator, 1, square.denominator
-    factor = 2
-    while factor * factor <= under:
-        if under % (factor * factor) == 0:
-            under //= factor * factor
-            outside *= factor
-        else:
-            factor += 1
-    return {under: Fraction(outside, below)} if under else {}
+    left, below = square.numerator * square.denominator, square.denominator
+    under, outside, prime = 1, 1, 2
+    if not left:
+        return {}
+    while prime**3 <= left:
+        count = 0
+        while left % prime == 0:
+            left, count = left // prime, count + 1
+        under, outside = under * prime ** (count % 2), outside * prime ** (count // 2)
+        prime += 1
+    # What is left has at most two prime factors.
+    whole = math.isqrt(left)
+    if whole * whole == left:
+        return {under: Fraction(outside * whole, below)}
+    return {under * left: Fraction(outside, below)}
 
 
 def times(surd: Surd, by: Number) -> dict[int, Number]:
