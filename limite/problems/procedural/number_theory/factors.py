@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
-PRIMES = tuple(n for n in range(2, 400) if all(n % d for d in range(2, int(n**0.5) + 1)))
+PRIMES = tuple(n for n in range(2, 400) if all(n % d for d in range(2, math.isqrt(n) + 1)))
 """Every prime below 400, in order."""
 
 

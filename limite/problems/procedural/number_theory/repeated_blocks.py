@@ -43,7 +43,7 @@ class RepeatedBlocks(Family):
         ),
     )
 
-    times: Ends = dial(5, 120, "how often digits are repeated, at most", least=4, most=900)
+    times: Ends = dial(5, 120, "how often digits are repeated, at most", least=4, most=600)
     moduli: Ends = dial(2, 9, "how many moduli are in use: 9, 11, 7, 13 and others", most=9)
 
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:

@@ -62,7 +62,7 @@ class IteratedMaps(Family):
     )
 
     start: Ends = dial(20, 300, "largest number to start with", least=10, most=500)
-    steps: Ends = dial(4, 900, "most steps of a rule that is followed far", least=3)
+    steps: Ends = dial(4, 900, "most steps of a rule that is followed far", least=3, most=100_000)
     terms: Ends = dial(4, 7, "most terms that are read aloud", least=3, most=12)
     modulus: Ends = dial(12, 42, "largest modulus", least=8, most=200)
     kinds: Ends = dial(3, 5, "how many kinds of rule are used", most=5)
