@@ -55,29 +55,37 @@ def multiplied(left: Rows, right: Rows) -> list[list[Number]]:
 
 def rational_roots(terms: Polynomial) -> list[Number]:
     """Its rational roots with multiplicity, found by trying divisors of its ends, in order."""
-    below = math.lcm(*(Fraction(each).denominator for each in terms))
-    rest: Polynomial = polynomials.scaled(terms, below)
+    below = math.lcm(*(each.denominator for each in terms if isinstance(each, Fraction)))
+    rest = [int(each * below) for each in terms]
     found: list[Number] = []
     while len(rest) > 1 and rest[0] == 0:
-        rest = rest[1:]
+        del rest[0]
         found.append(0)
-    candidates: list[Number] = []
     if len(rest) > 1:
-        tops, bottoms = _divisors(int(rest[0])), _divisors(int(rest[-1]))
-        candidates = [
-            polynomials.quotient(sign * top, bottom)
-            for bottom in bottoms
-            for top in tops
-            for sign in (1, -1)
-            if math.gcd(top, bottom) == 1
-        ]
-    for candidate in candidates:
-        while len(rest) > 1 and polynomials.value(rest, candidate) == 0:
-            rest = polynomials.divided(rest, (-candidate, 1))[0]
-            found.append(candidate)
-        if len(rest) == 1:
-            break
+        tops, bottoms = _divisors(rest[0]), _divisors(rest[-1])
+        for bottom in bottoms:
+            for size in tops:
+                for top in (size, -size):
+                    while len(rest) > 1 and math.gcd(top, bottom) == 1:
+                        left = _without(rest, top, bottom)
+                        if left is None:
+                            break
+                        rest = left
+                        found.append(top if bottom == 1 else Fraction(top, bottom))
+            if len(rest) == 1:
+                break
     return sorted(found)
+
+
+def _without(terms: list[int], top: int, bottom: int) -> list[int] | None:
+    """The quotient by ``bottom x - top`` where nothing remains, in whole numbers by Gauss."""
+    carried, found = 0, []
+    for coefficient in reversed(terms):
+        carried, rest = divmod(coefficient + carried * top, bottom)
+        if rest:
+            return None
+        found.append(carried)
+    return None if found.pop() else found[::-1]  # the last one is what remains
 
 
 def _divisors(number: int) -> list[int]:
