@@ -16,6 +16,7 @@ from limite.problems.answers.pieces import (
     piece,
     same_pieces,
 )
+from limite.problems.reading import plain
 from limite.problems.reading import tree as t
 from limite.problems.reading.faults import Unreadable
 from limite.problems.reading.parser import parse
@@ -31,7 +32,11 @@ def read(text: str, params: Params) -> Pieces:
     if variable is not None and not isinstance(variable, str):
         raise Unreadable(f"'variable' is a name, not {variable!r}")
     names = () if variable is None else (variable,)
-    tree = parse(stated(text, params), Notation(names=names, intervals=True))
+    text = stated(text, params)
+    plainly = plain.intervals(text)
+    if plainly is not None:
+        return merged([piece(*each) for each in plainly])
+    tree = parse(text, Notation(names=names, intervals=True))
     return _pieces(tree, variable)
 
 

@@ -107,3 +107,48 @@ def polynomial(text: str, names: Sequence[str]) -> Tree | None:
             base = t.power(base, t.number(int(power)))
         terms.append(t.mul([t.number(number), base]))
     return t.add(terms) if terms else None
+
+
+def sides(text: str, names: Sequence[str]) -> Tree | None:
+    """An equation between polynomials of one letter each, which may be two letters: y=x^2-3."""
+    parts = [part.strip(" ") for part in text.split("=")]
+    if len(parts) != 2:
+        return None
+    found = []
+    for part in parts:
+        trees = (polynomial(part, (name,)) for name in names)
+        tree = next((each for each in trees if each is not None), None)
+        if tree is None:
+            return None
+        found.append(tree)
+    return ("relation", (found[0], "=", found[1]))
+
+
+Interval = tuple[Tree, bool, Tree, bool]  # low end, whether it belongs, high end, whether it does
+_INFINITE = {
+    "oo": t.INFINITY,
+    "\\infty": t.INFINITY,
+    "-oo": t.negative(t.INFINITY),
+    "-\\infty": t.negative(t.INFINITY),
+}
+
+
+def intervals(text: str) -> list[Interval] | None:
+    """A union of intervals between numbers or infinities, as they are written."""
+    if len(text) > LONGEST:
+        return None
+    found: list[Interval] = []
+    for part in text.replace(" \\cup ", "U").split("U"):
+        ends = part[1:-1].split(",")
+        if part[:1] not in ("(", "[") or part[-1:] not in (")", "]") or len(ends) != 2:
+            return None
+        trees = [_end(each.strip(" ")) for each in ends]
+        if trees[0] is None or trees[1] is None:
+            return None
+        found.append((trees[0], part[0] == "[", trees[1], part[-1] == "]"))
+    return found
+
+
+def _end(text: str) -> Tree | None:
+    number = plain_number(text)
+    return ("num", number) if number is not None else _INFINITE.get(text)

@@ -20,7 +20,7 @@ rows = st.integers(1, 4).flatmap(
         st.lists(numbers, min_size=width, max_size=width), min_size=1, max_size=4
     )
 )
-QUICK = ("enclosed", "table", "polynomial")
+QUICK = ("enclosed", "table", "polynomial", "sides", "intervals")
 
 
 def read(kind, text, params):
@@ -67,6 +67,34 @@ def test_polynomials(terms, letter):
     for text in (polynomials.plain(terms, letter), polynomials.latex(terms, letter)):
         assert plain.polynomial(text, (letter,)) is not None
         agree("expression", text, {"variables": [letter]})
+
+
+@given(st.lists(numbers, min_size=1, max_size=5).map(polynomials.polynomial), numbers)
+def test_equations(terms, constant):
+    names = {"variables": ["x", "y"]}
+    for text in (
+        f"y={polynomials.plain(terms)}",
+        f"y = {polynomials.latex(terms)}",
+        f"{polynomials.latex(terms)} = {ratio_text(constant)}",
+    ):
+        assert plain.sides(text, ("x", "y")) is not None
+        agree("equation", text, names)
+
+
+ends = numbers.map(lambda value: (str(value), ratio_text(value)))
+infinities = st.sampled_from([("oo", "\\infty"), ("-oo", "-\\infty")])
+spans = st.tuples(
+    st.sampled_from("(["), ends | infinities, ends | infinities, st.sampled_from(")]")
+)
+
+
+@given(st.lists(spans, min_size=1, max_size=4))
+def test_intervals(parts):
+    canonical = "U".join(f"{left}{low[0]},{high[0]}{right}" for left, low, high, right in parts)
+    latex = " \\cup ".join(f"{left}{low[1]}, {high[1]}{right}" for left, low, high, right in parts)
+    for text in (canonical, latex):
+        assert plain.intervals(text) is not None
+        agree("interval", text, {"variable": "x"})
 
 
 PIECES = [
@@ -116,6 +144,9 @@ def test_any_text(text):
     agree("expression", text, {"variables": ["x"]})
     agree("tuple", f"({text})", {"variables": ["x", "y"]})
     agree("set", f"{{{text}}}", {"variable": "x"})
+    agree("equation", f"y={text}", {"variables": ["x", "y"]})
+    agree("interval", f"({text})", {"variable": "x"})
+    agree("interval", f"(1,2]U[{text}]", {"variable": "x"})
     agree("matrix", f"[[{text}]]")
     agree("matrix", f"\\begin{{pmatrix}}{text}\\end{{pmatrix}}")
 
