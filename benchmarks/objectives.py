@@ -33,6 +33,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.clock import Call, clock_for, race
+from benchmarks.machine import describe, file_name
 from limite.core.kinds import Objective
 from limite.core.train.columns import token_batch, totals_of
 from limite.core.types import Metric, TokenBatch
@@ -313,7 +314,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     made.add_argument("--device", choices=("cuda", "cpu"), default="cpu")
     made.add_argument("--only", nargs="+", choices=CONTENDERS, metavar="NAME")
     made.add_argument("--tiny", action="store_true", help="sizes that take no time")
-    made.add_argument("--json", metavar="PATH", help="a file, or -")
+    made.add_argument("--json", metavar="PATH", help="a file, a folder for one named, or -")
     asked = made.parse_args(argv)
     torch.set_num_threads(1)
     found = []
@@ -335,11 +336,21 @@ def main(argv: Sequence[str] | None = None) -> int:
             )
     if asked.json is None:
         return 0
-    text = json.dumps([attrs.asdict(each) for each in found], indent=2) + "\n"
+    about, versions = describe(asked.device)
+    page = {
+        "device": about,
+        "versions": versions,
+        "rows": [attrs.asdict(each) for each in found],
+    }
+    text = json.dumps(page, indent=1) + "\n"
     if asked.json == "-":
         print(text, end="")
-    else:
-        Path(asked.json).write_text(text, encoding="utf-8")
+        return 0
+    path = Path(asked.json)
+    if asked.json.endswith("/") or path.is_dir():
+        path = path / f"objectives-{file_name(about, versions)}"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
     return 0
 
 

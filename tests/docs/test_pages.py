@@ -16,6 +16,8 @@ import limite
 from limite.core.cli.main import COMMANDS
 from limite.core.hookspecs import Registrar
 from limite.core.kinds import KINDS
+from limite.plugins.conformance import objective_laws
+from limite.plugins.objectives.grpo import GRPO
 from limite.problems.gen.main import COMMANDS as PROBLEMS
 
 ROOT = Path(__file__).parents[2]
@@ -98,6 +100,11 @@ def test_every_kind_is_documented_with_its_signature(kind: str) -> None:
             members.append(f"`{text}`".replace("|", r"\|"))
     names = ", ".join(list(inspect.signature(getattr(Registrar, kind)).parameters)[1:])
     assert f"| {kind} | `registry.{kind}({names})` | {', '.join(members)} |" in PLUGINS
+
+
+def test_the_guide_tells_of_every_law_of_objectives_and_no_other() -> None:
+    table = PLUGINS[PLUGINS.index("## Laws") : PLUGINS.index("## Golden numbers")]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(objective_laws(GRPO()))
 
 
 def test_the_guide_documents_no_kind_that_is_not_there() -> None:
