@@ -63,7 +63,7 @@ class Antiderivative(Family):
                 return Drawn(
                     ask=kind,
                     values={"f": f},
-                    gold=_up_to_constant(p.plain(free), p.latex(free)),
+                    gold=_polynomial(free),
                     steps=f"Raise each exponent by one and divide the coefficient by the new "
                     f"exponent: the derivative of ${p.latex(free)}$ is ${p.latex(f)}$.",
                 )
@@ -84,7 +84,7 @@ class Antiderivative(Family):
             return Drawn(
                 ask=kind,
                 values={"f": f, "a": a},
-                gold=_up_to_constant(f"({p.plain(q)})*e^({a}*x)", f"({p.latex(q)})e^{{{a}x}}"),
+                gold=_exponential(q, a),
                 steps=f"Look for $q(x)e^{{{a}x}}$ with a polynomial $q$ of the same degree. Its "
                 f"derivative is $(q'(x) {'-' if a < 0 else '+'} {abs(a)}q(x))e^{{{a}x}}$, and "
                 f"comparing coefficients from the highest down gives $q(x) = {p.latex(q)}$.",
@@ -119,7 +119,7 @@ class Antiderivative(Family):
             a, total, turn = values["a"], p.polynomial(()), Fraction(1, values["a"])
             while f:
                 total, f, turn = p.plus(total, p.scaled(f, turn)), exact.slopes(f), -turn / a
-            return _up_to_constant(f"({p.plain(total)})*e^({values['a']}*x)", "")
+            return _exponential(total, values["a"])
         if ask == "inner":  # multiplied out, and power by power
             product = p.times(f, p.raised(values["g"], values["n"]))
             total = p.polynomial([0, *(Fraction(c, k + 1) for k, c in enumerate(product))])
@@ -127,13 +127,22 @@ class Antiderivative(Family):
         if p.degree(f) > 5:
             return None
         # Through areas from 0, by a rule on five points that is exact up to degree five.
-        total = p.through(
-            [(at, exact.area(lambda x: p.value(f, x), 0, at)) for at in range(len(f) + 1)]
-        )
+        total = p.through([(at, exact.under(f, 0, at)) for at in range(len(f) + 1)])
         if ask == "value":
             total = p.plus(total, (values["v"] - p.value(total, values["t"]),))
             return gold.polynomial(total)
-        return _up_to_constant(p.plain(total), "")
+        return _polynomial(total)
+
+
+def _polynomial(terms: Polynomial) -> Gold:
+    found = gold.polynomial(terms).answer
+    params = {**found.params, "up_to": "constant"}
+    return Gold(attrs.evolve(found, params=params), f"{p.latex(terms)} + C")
+
+
+def _exponential(terms: Polynomial, rate: int) -> Gold:
+    found = exact.times_exponential(terms, rate, up_to="constant")
+    return Gold(found.answer, f"{found.latex} + C")
 
 
 def _up_to_constant(plain: str, latex: str) -> Gold:

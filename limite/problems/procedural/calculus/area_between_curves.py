@@ -90,7 +90,7 @@ class AreaBetweenCurves(Family):
         if roots is None or len(roots) < 2:
             return None
         areas = [
-            abs(exact.area(lambda x: p.value(f, x) - p.value(g, x), roots[k], roots[k + 1]))
+            abs(exact.under(gap, p.plain_number(roots[k]), p.plain_number(roots[k + 1])))
             for k in range(len(roots) - 1)
         ]
         return gold.rational(sum(areas))

@@ -107,12 +107,9 @@ class DefiniteIntegral(Family):
                 return None
             cuts = [low, *(root for root in roots if low < root < high), high]
             return gold.rational(
-                sum(
-                    (abs(exact.area(lambda x: p.value(f, x), cuts[k], cuts[k + 1])))
-                    for k in range(len(cuts) - 1)
-                )
+                sum(abs(exact.under(f, cuts[k], cuts[k + 1])) for k in range(len(cuts) - 1))
             )
-        total = exact.area(lambda x: p.value(f, x), low, high)
+        total = exact.under(f, low, high)
         return gold.rational(total / (high - low) if ask == "mean" else total)
 
 

@@ -56,7 +56,7 @@ class DerivativeRules(Family):
             return Drawn(
                 ask=kind,
                 values={"f": f, "a": a},
-                gold=_exponential(found, a),
+                gold=exact.times_exponential(found, a),
                 steps=f"The polynomial has the derivative ${p.latex(inner)}$, and $e^{{{a}x}}$ has "
                 f"${a}e^{{{a}x}}$. By the product rule the factor of $e^{{{a}x}}$ is the sum of "
                 f"${p.latex(inner)}$ and ${a}({p.latex(f)})$.",
@@ -98,7 +98,7 @@ class DerivativeRules(Family):
             slopes = [n * whole[n] for n in range(1, count + 1)]
             back = [Fraction((-a) ** n, math.factorial(n)) for n in range(count)]
             found = p.polynomial(_product(slopes, back)[: len(f)])
-            return _exponential(found, a)
+            return exact.times_exponential(found, a)
         if ask == "logarithm":
             return _quotient(exact.slopes(f), f)
         # (f/g)'(t) is (f(x)g(t) - f(t)g(x)) : (x - t) at x = t, over g(t)^2.
@@ -117,12 +117,6 @@ def _product(left: list[Any], right: list[Any]) -> list[Any]:
     return [
         sum(left[k] * right[n - k] for k in range(min(n + 1, len(left)))) for n in range(len(right))
     ]
-
-
-def _exponential(factor: Polynomial, a: int) -> Gold:
-    return gold.expression(
-        f"({p.plain(factor)})*e^({a}*x)", f"({p.latex(factor)})e^{{{a}x}}", ["x"]
-    )
 
 
 def _quotient(above: Polynomial, below: Polynomial, power: int = 1) -> Gold:

@@ -6,9 +6,12 @@ import math
 import random
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
-from limite.problems.procedural import base
+from limite.core.types import Answer
+from limite.problems.procedural import base, gold
 from limite.problems.procedural import polynomials as p
+from limite.problems.procedural.gold import Gold
 from limite.problems.procedural.polynomials import Number, Polynomial
 from limite.problems.procedural.wording import ratio_text
 
@@ -46,6 +49,22 @@ def area(height: Callable[[Number], Number], low: Number, high: Number) -> Fract
         for place, weight in enumerate((7, 32, 12, 32, 7))
     )
     return Fraction(weighted) * 2 * step / 45
+
+
+def under(terms: Polynomial, low: Number, high: Number) -> Fraction:
+    """The same for a polynomial up to degree five, in whole numbers where all is whole."""
+    if not all(isinstance(each, int) for each in (*terms, low, high)):
+        return area(lambda x: p.value(terms, x), low, high)
+    total: Number = 0
+    scale = 4 ** max(len(terms) - 1, 0)
+    for place, weight in enumerate((7, 32, 12, 32, 7)):
+        at, power = 4 * low + place * (high - low), 1
+        height: Number = 0
+        for coefficient in reversed(terms):
+            height = height * at + coefficient * power
+            power *= 4
+        total += weight * height
+    return Fraction(total) * (high - low) / (90 * int(scale))
 
 
 def rational_roots(terms: Polynomial) -> list[Fraction] | None:
@@ -87,6 +106,16 @@ def _a_root(terms: Polynomial) -> Fraction | None:
 def _divisors(number: int) -> list[int]:
     small = [each for each in range(1, math.isqrt(number) + 1) if number % each == 0]
     return small + [number // each for each in reversed(small) if each * each != number]
+
+
+def times_exponential(terms: Polynomial, rate: int, **params: Any) -> Gold:
+    """The answer of a polynomial times e^(rate x)."""
+    latex = f"({p.latex(terms)})e^{{{rate}x}}"
+    text = f"({p.plain(terms)})*e^({rate}*x)"
+    if sum(map(bool, terms)) < 2:
+        return gold.expression(text, latex, ["x"], **params)
+    params["variables"] = ["x"]
+    return Gold(Answer(type="expression", value=text, params=params), latex)  # is canonical
 
 
 def factor(number: Number) -> str:

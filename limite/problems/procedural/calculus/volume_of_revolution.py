@@ -91,9 +91,9 @@ class VolumeOfRevolution(Family):
         if not 0 <= low < high or p.degree(f) > 2 or any(each < 0 for each in f):
             return None
         if ask == "disc":
-            volume = exact.area(lambda x: p.value(f, x) * p.value(f, x), low, high)
+            volume = exact.under(p.times(f, f), low, high)
         elif ask == "root":
-            volume = exact.area(lambda x: p.value(f, x), low, high)
+            volume = exact.under(f, low, high)
         else:
             # The cylinder out to the end, without its hole and what lies above the graph.
             outer = high * high * p.value(f, high) - low * low * p.value(f, low)
