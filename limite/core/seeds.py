@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import random
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -34,11 +35,9 @@ class Seeds:
 
     def integer(self, *names: Name) -> int:
         """A 64-bit unsigned integer for this root, path and ``names``."""
-        digest = hashlib.blake2b(digest_size=8, person=b"limite-seed")
-        for part in (self.root, *self.path, *names):
-            # Kind and length go in too, so that ("ab", "c") and ("a", "bc") or 1 and "1" differ.
-            text = str(part).encode()
-            digest.update(f"{type(part).__name__}:{len(text)}:".encode() + text)
+        digest = _begun(self.root, *self.path).copy()
+        for part in names:
+            digest.update(_told(part))
         return int.from_bytes(digest.digest(), "little")
 
     def stream(self, *names: Name) -> random.Random:
@@ -53,3 +52,18 @@ class Seeds:
         # torch takes seeds up to 2**63 - 1 on every device.
         generator.manual_seed(self.integer(*names) >> 1)
         return generator
+
+
+@lru_cache(maxsize=256, typed=True)
+def _begun(*parts: Name) -> Any:
+    """The hash of a root and a path; more is added to a copy of it."""
+    digest = hashlib.blake2b(digest_size=8, person=b"limite-seed")
+    for part in parts:
+        digest.update(_told(part))
+    return digest
+
+
+def _told(part: Name) -> bytes:
+    """A name as it is hashed: ("ab", "c") and ("a", "bc") differ, and so do 1 and "1"."""
+    text = str(part).encode()
+    return f"{type(part).__name__}:{len(text)}:".encode() + text

@@ -38,6 +38,9 @@ class Maker:
         self.low, self.high = share.difficulty
         self.judge = Judge(verifier)
         self.source = source_of(share, seed)
+        # As text, with a place for the index: "%" is doubled where a setting has one.
+        written = dumps({**self.source, "index": 0}).replace("%", "%%")
+        self.written = written.replace('"index":0', '"index":%d', 1)
         version, params = self.source["version"], dumps(self.source["params"])
         # Hashed to one number here, so that a stream costs a hash of its index alone.
         self.seeds = Seeds(Seeds(seed).integer("problem", share.name, version, params))
@@ -54,32 +57,29 @@ class Maker:
         again as fast as all things in turn.
         """
         found: dict[int, Made] = {}
-        records: dict[int, tuple[Problem, dict[str, Any]]] = {}
+        problems: dict[int, tuple[Problem, str]] = {}
         for index in indexes:
-            source = {**self.source, "index": index}
             try:
                 problem = self.sample(self.seeds.stream(index))
                 name = problem.id
             except Exception as error:  # a family may be anyone's, and one bad index is not the end
-                found[index] = self._refused("", {"source": source}, "error", sentence(error))
+                found[index] = self._refused(index, None, "error", sentence(error))
                 continue
             if bytes.fromhex(name) in seen:
                 found[index] = name, b"", ""
                 continue
-            record = files.record_of(problem, name)
-            record["source"] = source
-            records[index] = problem, record
+            problems[index] = problem, name
         for step in (self._unsolved, self._unjudged):
-            for index, (problem, record) in list(records.items()):
+            for index, (problem, _) in list(problems.items()):
                 try:
                     by, reason = step(problem)
                 except Exception as error:
                     by, reason = "error", sentence(error)
                 if by:
-                    found[index] = self._refused(record["id"], record, by, reason)
-                    del records[index]
-        for index, (_, record) in records.items():
-            found[index] = record["id"], files.line_of(record), ""
+                    found[index] = self._refused(index, problem, by, reason)
+                    del problems[index]
+        for index, (problem, name) in problems.items():
+            found[index] = name, self._line(index, problem, name), ""
         return [found[index] for index in indexes]
 
     def _unsolved(self, problem: Problem) -> tuple[str, str]:
@@ -95,9 +95,24 @@ class Maker:
         difficulty = self.low + (self.high - self.low) * stream.random()
         return self.component.sample(stream, min(difficulty, self.high))
 
-    def _refused(self, name: str, record: dict[str, Any], by: str, reason: str) -> Made:
+    def _line(self, index: int, problem: Problem, name: str) -> bytes:
+        if not problem.extra:
+            try:
+                return files.line_of_made(problem, name, self.written % index)
+            except (TypeError, ValueError):
+                pass  # halves of characters and numbers that are none are told by the other way
+        return files.line_of(self._record(index, problem))
+
+    def _record(self, index: int, problem: Problem) -> dict[str, Any]:
+        return {**files.record_of(problem), "source": {**self.source, "index": index}}
+
+    def _refused(self, index: int, problem: Problem | None, by: str, reason: str) -> Made:
+        if problem is None:
+            record: dict[str, Any] = {"source": {**self.source, "index": index}}
+        else:
+            record = self._record(index, problem)
         aside = {"refused_by": by, "reason": reason, "record": record}
-        return name, files.line_of(aside), by
+        return record.get("id", ""), files.line_of(aside), by
 
 
 def source_of(share: Share, seed: int) -> dict[str, Any]:

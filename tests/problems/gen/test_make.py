@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 
 from limite.core.jsonl import read_jsonl
@@ -335,3 +336,31 @@ def test_candidates_made_together_are_those_made_alone(monkeypatch: pytest.Monke
     again = maker.make(range(25), seen)
     assert [line for _, line, refused in again[:20] if not refused] == [b""] * len(seen)
     assert again[20:] == alone[20:25]
+
+
+def test_lines_are_put_together_as_they_are_encoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw, odd = (
+        SumChain.sample,
+        {"a": 'quoted " and \u2028 and \\', "meta": {"b": [1, None], "a": 0.5}},
+    )
+
+    def sample(self, rng, difficulty):
+        problem = draw(self, rng, difficulty)
+        kind = rng.randrange(5)
+        if kind == 1:
+            problem = attrs.evolve(
+                problem, meta=odd, tags=(), solutions={"words": "Umlaut \u00e4#9"}
+            )
+        if kind == 2:
+            problem = attrs.evolve(problem, extra={"program": "print()"}, difficulty={})
+        if kind == 3:
+            problem = attrs.evolve(problem, meta={"half": "\ud800", "none": float("nan")})
+        return problem
+
+    monkeypatch.setattr(SumChain, "sample", sample)
+    monkeypatch.setattr(candidate.Judge, "objection", lambda *_: "")
+    maker = Maker(Share(name="sum-chain", settings={"largest": [30, 50]}), 3, "mathematics")
+    for index in range(60):
+        problem = maker.sample(maker.seeds.stream(index))
+        record = files.record_of(problem) | {"source": {**maker.source, "index": index}}
+        assert maker(index)[1] == files.line_of(record)
