@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import random
@@ -85,7 +86,7 @@ def _told(
 ) -> tuple[list[str], list[Digits], list[str]]:
     """Facts about the digits, all numbers they fit, and how many were left after each."""
     total = sum(digits)
-    fitting = _with_sum(len(digits), total)
+    fitting = list(_with_sum(len(digits), total))
     said: list[str] = []
     steps = [f"${len(fitting)}$ such numbers have the digit sum ${total}$"]
     for kind in base.shuffled(rng, range(5)):
@@ -101,16 +102,17 @@ def _told(
     return said, fitting, steps
 
 
-def _with_sum(length: int, total: int) -> list[Digits]:
-    """The digits of all numbers of this length and digit sum, in order."""
+@functools.cache
+def _with_sum(length: int, total: int) -> tuple[Digits, ...]:
+    """The digits of all numbers of this length and digit sum, in order of their last digits."""
     if length == 1:
-        return [(total,)] if 0 <= total <= 9 else []
-    return [
+        return ((total,),) if 0 <= total <= 9 else ()
+    return tuple(
         (*start, last)
         for last in range(min(9, total) + 1)
         for start in _with_sum(length - 1, total - last)
         if start[0]
-    ]
+    )
 
 
 def _fact(rng: random.Random, kind: int, digits: Digits) -> str:
