@@ -63,7 +63,7 @@ class Eigenvalues(Family):
 
     def solve(self, ask: str, values: Mapping[str, Any]) -> Gold | None:
         # Newton's identities give the characteristic polynomial from the traces of powers.
-        a = values["a"]
+        a = exact.plainly(values["a"])
         size = len(a)
         power: list[list[Number]] = a
         traces = []

@@ -62,7 +62,7 @@ class MatrixInverse(Family):
 
     def solve(self, ask: str, values: Mapping[str, Any]) -> Gold | None:
         # Column by column, each as the solution of a linear system.
-        a = values["a"]
+        a = exact.plainly(values["a"])
         size = len(a)
         columns = []
         for place in range(size):

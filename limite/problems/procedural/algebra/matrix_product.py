@@ -100,11 +100,12 @@ class MatrixProduct(Family):
     def solve(self, ask: str, values: Mapping[str, Any]) -> Gold | None:
         # Column by column: a product is what the matrix does to each vector, as a combination of
         # its own columns.
-        a = values["a"]
+        a = exact.plainly(values["a"])
+        b = exact.plainly(values.get("b", ()))
         if ask == "product":
-            return gold.matrix(_by_columns(a, values["b"]))
+            return gold.matrix(_by_columns(a, b))
         if ask == "commutator":
-            there, back = _by_columns(a, values["b"]), _by_columns(values["b"], a)
+            there, back = _by_columns(a, b), _by_columns(b, a)
             return gold.matrix(
                 [
                     [x - y for x, y in zip(*rows, strict=True)]

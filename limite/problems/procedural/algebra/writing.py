@@ -59,7 +59,10 @@ def read_linear(text: str, letters: Sequence[str]) -> tuple[list[Number], Number
         match = _LINEAR.match(text, at)
         if match is None or match.end() == at or match[3] not in found:
             raise ValueError(f"no linear form: {text!r}")
-        size = polynomials.plain_number(read_ratio(match[2])) if match[2] else 1
+        size: Number = 1
+        if match[2]:
+            digits = match[2].isdecimal()
+            size = int(match[2]) if digits else polynomials.plain_number(read_ratio(match[2]))
         found[match[3]] += -size if match[1] == "-" else size
         at = match.end()
     return [found[letter] for letter in letters], found[""]
