@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Mapping
 from fractions import Fraction
@@ -149,8 +150,75 @@ def real_value(tree: Tree, digits: int = DIGITS[0]) -> tuple[Any, Any]:
     return evaluation.mp.re(value), evaluation.bound()
 
 
+_STEP = 2.0**-50
+"""More than what rounding changes in one operation on doubles, relative to the result."""
+_LEAST = 1e-280
+_MOST = 1e140
+_HALF, _INVERSE = Fraction(1, 2), Fraction(-1)
+
+
+def rough(tree: Tree) -> tuple[float, float] | None:
+    """A real constant as a double, with a bound on its error, where only sums, products, quotients
+    and square roots lead to it; None for others, and for numbers of unusual size."""
+    kind = tree[0]
+    if kind == "num":
+        number = tree[1]
+        if number.numerator.bit_length() > 400 or number.denominator.bit_length() > 400:
+            return None
+        value, error = number.numerator / number.denominator, 0.0
+    elif kind == "add":
+        value = error = 0.0
+        for part in tree[1]:
+            found = rough(part)
+            if found is None:
+                return None
+            value += found[0]
+            error += found[1] + abs(value) * _STEP
+    elif kind == "mul":
+        value, error = 1.0, 0.0
+        for part in tree[1]:
+            found = rough(part)
+            if found is None:
+                return None
+            error = abs(value) * found[1] + abs(found[0]) * error + error * found[1]
+            value *= found[0]
+            error += abs(value) * _STEP
+    elif kind == "pow" and tree[2][0] == "num" and tree[2][1] in (_HALF, _INVERSE):
+        found = rough(tree[1])
+        if found is None or abs(found[0]) <= 2 * found[1]:
+            return None
+        if tree[2][1] == _HALF:
+            if found[0] < 0:
+                return None
+            value = math.sqrt(found[0])
+            error = found[1] / value
+        else:
+            value = 1 / found[0]
+            error = 2 * found[1] * value * value
+    else:
+        return None
+    if not abs(value) + error < _MOST:
+        return None
+    return value, error + abs(value) * _STEP + _LEAST
+
+
+def rough_sign(left: Tree, right: Tree) -> int:
+    """-1 or 1 where doubles show that a real constant is below or above another, otherwise 0."""
+    first = rough(left)
+    second = None if first is None else rough(right)
+    if first is None or second is None:
+        return 0
+    gap = first[0] - second[0]
+    if abs(gap) <= 2 * (first[1] + second[1]):
+        return 0
+    return 1 if gap > 0 else -1
+
+
 def real_sign(left: Tree, right: Tree) -> int:
     """-1 or 1 as a real constant is certainly below or above another, 0 where that is not clear."""
+    sign = rough_sign(left, right)
+    if sign:
+        return sign
     for digits in DIGITS:
         value, error = real_value(left, digits)
         other, other_error = real_value(right, digits)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from fractions import Fraction
 
 from limite.problems.algebra.normal import Forms
-from limite.problems.algebra.numeric import apart, real_sign
+from limite.problems.algebra.numeric import apart, real_sign, rough_sign
 from limite.problems.reading.faults import TooLarge, Undecided, Unreadable
 from limite.problems.reading.tree import Tree, names_in
 
@@ -27,6 +27,8 @@ def same(left: Tree, right: Tree, *, names: Collection[str] = (), domain: str = 
     for name in sorted(names_in(left) | names_in(right)):
         if name not in names:
             raise Unreadable(f"the letter {name!r} was not declared")
+    if rough_sign(left, right):
+        return False
     forms = Forms()
     try:
         if forms.equal(left, right):
