@@ -70,14 +70,14 @@ class Optimisation(Family):
         ),
     )
 
-    size: Ends = dial(20, 60, "largest sum", least=10, most=1000)
+    size: Ends = dial(30, 120, "largest sum", least=12, most=1000)
     hard: Ends = dial(0, 0.85, "share whose function is no parabola", least=0, most=1)
 
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
         size = base.steady(self.size, difficulty)
         if rng.random() >= base.steady(self.hard, difficulty):
             kind = base.chosen(rng, ("product", "fence", "profit"))
-            s, k = base.whole(rng, 8, size), base.whole(rng, 2, 5)
+            s, k = base.whole(rng, 8, size), base.whole(rng, 2, 7)
             if kind == "product":
                 half = Fraction(s, 2)
                 return Drawn(
@@ -112,7 +112,7 @@ class Optimisation(Family):
             )
         if rng.random() < 0.5:
             u, v, root = base.chosen(rng, _SHEETS)
-            times = base.whole(rng, 2, size / 6)
+            times = base.whole(rng, 2, max(2, size / 10))
             u, v, x = times * u, times * v, Fraction(times * (u + v - root), 6)
             if rng.random() < 0.5:
                 u, v = v, u
@@ -127,7 +127,7 @@ class Optimisation(Family):
                 f"${ratio_text(v - 2 * x)}$ by ${ratio_text(x)}$.",
             )
         m, n = base.chosen(rng, ((1, 2), (2, 1), (1, 3), (3, 1), (2, 3), (3, 2), (2, 4), (4, 1)))
-        part = base.whole(rng, 1, 1 + size / 12)
+        part = base.whole(rng, 1, 1 + size / 24)
         s, k = (m + n) * part, base.whole(rng, 2, 9)
         left, right = base.term(m, "y", first=True), base.term(n, "x", first=True)
         return Drawn(

@@ -65,7 +65,7 @@ class CircleLengths(Family):
         ),
     )
 
-    size: Ends = dial(12, 30, "largest radius", least=4, most=1000)
+    size: Ends = dial(20, 45, "largest radius", least=4, most=1000)
     two: Ends = dial(0, 0.9, "share with two chords or two circles", least=0, most=1)
 
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
