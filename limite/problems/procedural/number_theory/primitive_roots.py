@@ -56,7 +56,7 @@ class PrimitiveRoots(Family):
     prime: Ends = dial(7, 75, "how many odd primes are in use, from 3 on", least=7, most=75)
 
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
-        prime = PRIMES[base.whole(rng, 3, base.slow_start(self.prime, difficulty))]
+        prime = PRIMES[base.whole(rng, 3, base.steady(self.prime, difficulty))]
         ask = base.chosen(rng, ("count", "smallest", "order", "power", "order", "power"))
         last = prime - 1
         values = {"prime": prime}

@@ -19,7 +19,7 @@ from limite.problems.procedural.wording import Wordings, ratio_text
 
 @attrs.frozen(kw_only=True)
 class TelescopingSum(Family):
-    """A sum of fractions, roots or factorials in which nearly everything cancels."""
+    """A sum of fractions or of roots in which nearly everything cancels."""
 
     name = "telescoping-sum"
     tag = "sequences/telescoping"

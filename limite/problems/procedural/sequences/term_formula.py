@@ -17,7 +17,7 @@ from limite.problems.procedural.wording import Wordings
 
 @attrs.frozen(kw_only=True)
 class TermFormula(Family):
-    """A formula in n for the terms of an arithmetic, polynomial or geometric sequence."""
+    """A formula in n for the terms of a sequence, from its first terms or from its sums."""
 
     name = "term-formula"
     tag = "sequences/differences"
