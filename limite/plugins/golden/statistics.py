@@ -10,10 +10,10 @@ from limite.core.health.contrast import mixed_group_probability as mixed
 from limite.core.health.gates import all_passed, ratio_gates
 from limite.core.health.limits import HealthLimits
 from limite.core.health.ratios import HIGH, LOW, ratio_health
+from limite.core.health.wilson import Z_95
 from limite.core.registry import Registry
 from limite.evaluate.bootstrap import exact_interval, sum_distribution
 from limite.evaluate.passk import pass_at_k as estimate
-from limite.evaluate.shares import Z_95
 from limite.evaluate.shares import wilson as interval
 from limite.plugins.golden.case import Case
 
