@@ -17,7 +17,7 @@ X: Polynomial = (0, 1)
 
 def polynomial(coefficients: Iterable[Number]) -> Polynomial:
     """From coefficients, lowest first: whole fractions as integers, without zeros at the end."""
-    kept = [plain_number(each) for each in coefficients]
+    kept = [each if type(each) is int else plain_number(each) for each in coefficients]
     while kept and not kept[-1]:
         kept.pop()
     return tuple(kept)
@@ -210,6 +210,7 @@ def through(points: Sequence[tuple[Number, Number]]) -> Polynomial:
     basis: Polynomial = (1,)
     for x, y in points:  # by Newton: each step keeps the earlier points and meets one more
         step = quotient(y - value(total, x), value(basis, x))
-        total = plus(total, scaled(basis, step))
+        if step:
+            total = plus(total, scaled(basis, step))
         basis = times(basis, (-x, 1))
     return total

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from fractions import Fraction
 from typing import Any
 
 import attrs
@@ -78,15 +77,13 @@ class RationalFunctionSum(Family):
         degree = len(factors) + max(len(above) for _, above, _ in pieces)
         points = []
         for at in range(10, 11 + degree):
-            value = sum(
-                (
-                    Fraction(sign * polynomials.value(above, at)) / polynomials.value(below, at)
-                    for sign, above, below in pieces
-                ),
-                Fraction(),
-            )
+            over, under = 0, 1  # the sum at this point, as a fraction of whole numbers
+            for sign, above, below in pieces:
+                top, bottom = int(polynomials.value(above, at)), int(polynomials.value(below, at))
+                over, under = over * bottom + sign * top * under, under * bottom
             for each in factors:
-                value *= polynomials.value(each, at)
+                over *= int(polynomials.value(each, at))
+            value = polynomials.quotient(over, under)
             points.append((at, value))
         return gold.polynomial(polynomials.through(points))
 
