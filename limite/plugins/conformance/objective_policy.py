@@ -61,6 +61,13 @@ def gradient(component: Objective, given: Tokens) -> Tensor:
     return torch.zeros_like(logp) if logp.grad is None else logp.grad
 
 
+def same_bits(actual: Tensor, expected: Tensor) -> bool:
+    """Equal, NaN where the other is NaN: that a loss is no number is for other laws to say."""
+    return torch.equal(actual.isnan(), expected.isnan()) and torch.equal(
+        actual.nan_to_num(), expected.nan_to_num()
+    )
+
+
 def moved(given: Tokens, by: Tensor) -> Tokens:
     """The same responses under a policy that has moved ``by`` nats."""
     columns: Mapping[str, Tensor] = {**given.columns, "logp": given.columns["logp"] + by}
