@@ -83,8 +83,8 @@ class DPO:
         difference = torch.where(batch.mask, batch.logp - batch.reference_logp, 0.0)  # [B, T]
         rewards = self.beta * difference.sum(dim=-1)  # [B]
         if self.length_normalised:
-            rewards = rewards / batch.mask.sum(dim=-1).clamp(min=1)
-        active = batch.mask.any(dim=-1)  # [B]
+            rewards = rewards / batch.lengths.clamp(min=1)
+        active = batch.active_rows  # [B]
         return rewards[0::2], rewards[1::2], active[0::2] & active[1::2]
 
     def pair_loss(self, margin: Tensor) -> Tensor:

@@ -110,7 +110,7 @@ class ValueRegression:
         value = self.value_of(output)  # [B, T]
         losses, metrics = self._token_loss(batch, output, target)
         metrics["value/explained_variance"] = ExplainedVariance.of(
-            value[batch.mask], target[batch.mask]
+            value.detach().masked_select(batch.mask), target.masked_select(batch.mask)
         )
         metrics |= batch.metrics({"value/mean": value, "value/target_mean": target})
         return Loss(value=batch.aggregate(losses, self.aggregation), metrics=metrics)
