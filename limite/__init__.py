@@ -94,6 +94,9 @@ if TYPE_CHECKING:
     from limite.plugins.rollout_schedules.complete_episodes import (
         CompleteEpisodes as CompleteEpisodes,
     )
+    from limite.plugins.rollout_schedules.dynamic import Dynamic as Dynamic
+    from limite.plugins.rollout_schedules.fill_buffer import FillBuffer as FillBuffer
+    from limite.plugins.rollout_schedules.oversample import Oversample as Oversample
     from limite.plugins.schedules.constant import Constant as Constant
     from limite.plugins.schedules.cosine import Cosine as Cosine
     from limite.plugins.schedules.warmup_stable_decay import WarmupStableDecay as WarmupStableDecay
@@ -156,6 +159,9 @@ _MODULES = {
     "limite.plugins.optimizers.muon": "Muon",
     "limite.plugins.rewards.accuracy": "Accuracy",
     "limite.plugins.rollout_schedules.complete_episodes": "CompleteEpisodes",
+    "limite.plugins.rollout_schedules.dynamic": "Dynamic",
+    "limite.plugins.rollout_schedules.fill_buffer": "FillBuffer",
+    "limite.plugins.rollout_schedules.oversample": "Oversample",
     "limite.plugins.schedules.constant": "Constant",
     "limite.plugins.schedules.cosine": "Cosine",
     "limite.plugins.schedules.warmup_stable_decay": "WarmupStableDecay",

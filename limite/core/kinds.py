@@ -175,17 +175,50 @@ class Request:
     budget_tokens: int
 
 
-Generate = Callable[[Sequence[Request]], Iterator[tuple[int, Response]]]
-"""Samples all requests; yields (index of the request, response) in order of completion."""
+class Episodes(Protocol):
+    """What a rollout schedule makes the batch of one update from."""
+
+    def ask(self, count: int) -> list[Sequence[Request]]:
+        """The next ``count`` groups of requests: one problem each, all its samples. Never ends.
+
+        Problems come by the curriculum as it stands; outcomes that were scored since count.
+        """
+        ...
+
+    def generate(
+        self, requests: Iterable[Request], *, slots: int | None = None
+    ) -> Iterator[tuple[int, Response]]:
+        """Samples requests and gives (how many came before it, response) in order of completion.
+
+        At most ``slots`` are under way at once, and a request is taken only when there is room to
+        begin it. Closing the iterator abandons the rest.
+        """
+        ...
+
+    def score(self, sampled: Sequence[tuple[Problem, Sequence[Response]]]) -> Sequence[Group]:
+        """Verdicts and rewards of whole groups, in order."""
+        ...
+
+
+@attrs.frozen(kw_only=True)
+class Batch:
+    """What a rollout schedule gives: groups to learn from, and those that it scored and left out.
+
+    Both are in the order in which they were asked for. ``rounds`` says how often it asked, and
+    ``abandoned`` how many episodes it began and never saw the end of.
+    """
+
+    groups: Sequence[Group]
+    dropped: Sequence[Group] = ()
+    rounds: int = 1
+    abandoned: int = 0
 
 
 class RolloutRun(Protocol):
     """A rollout schedule at work. ``state`` is plain data."""
 
-    def next(
-        self, groups: Iterator[Sequence[Request]], generate: Generate
-    ) -> Sequence[tuple[Problem, Sequence[Response]]]:
-        """Whole groups for one update, in an order that completion times do not touch."""
+    def next(self, episodes: Episodes) -> Batch:
+        """The batch of one update: whole groups, in an order that completion times do not touch."""
         ...
 
     def state(self) -> dict[str, Any]: ...
@@ -195,7 +228,12 @@ class RolloutRun(Protocol):
 
 @runtime_checkable
 class RolloutSchedule(Protocol):
-    """Decides which episodes form the batch of an update, always in whole groups."""
+    """Decides which episodes form the batch of an update, always in whole groups.
+
+    ``leaves_out`` (a class variable, optional) is True of one that does not learn from all that it
+    samples: how much it leaves out is then written beside the other metrics. ``first_come`` (a
+    class variable, optional) is True of one whose batch depends on who ends first, as none should.
+    """
 
     def build(self, groups: int, rollouts: int, seed: int) -> RolloutRun: ...
 

@@ -59,9 +59,11 @@ def limite_register(registry: Registrar) -> None:
     registry.curriculum("pass-rate", f"{plugins}.curricula.pass_rate:PassRate")
     registry.curriculum("uniform", f"{plugins}.curricula.uniform:Uniform")
 
-    registry.rollout_schedule(
-        "complete-episodes", f"{plugins}.rollout_schedules.complete_episodes:CompleteEpisodes"
-    )
+    rollouts = f"{plugins}.rollout_schedules"
+    registry.rollout_schedule("complete-episodes", f"{rollouts}.complete_episodes:CompleteEpisodes")
+    registry.rollout_schedule("dynamic", f"{rollouts}.dynamic:Dynamic")
+    registry.rollout_schedule("fill-buffer", f"{rollouts}.fill_buffer:FillBuffer")
+    registry.rollout_schedule("oversample", f"{rollouts}.oversample:Oversample")
 
     registry.optimizer("adamw", f"{plugins}.optimizers.adamw:AdamW")
     registry.optimizer("muon", f"{plugins}.optimizers.muon:Muon")

@@ -15,7 +15,8 @@ when rows are removed. Three things make it so.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, Protocol
 
 import numpy as np
@@ -33,6 +34,7 @@ from limite.core.tokenizer import Tokenizer
 from limite.core.types import Response
 
 ROWS = 32
+SLOTS = 1024  # rows at once, at most
 CAPACITY = 64  # tokens, the least
 UNIFORM_BLOCK = 64  # positions drawn ahead
 LIKELIEST = 1e-6
@@ -86,7 +88,7 @@ class Sampler:
         seed: int,
         eos_ids: Collection[int] | None = None,
         temperature: float = 1.0,
-        slots: int = 1024,
+        slots: int = SLOTS,
         forbid_from: int | None = None,
         compact_at: float = 0.25,
         listed_tokens: int | None = None,
@@ -111,9 +113,25 @@ class Sampler:
         self.unused = torch.tensor(unused, device=self.device) if unused else None
 
     def generate(
+        self, requests: Iterable[Request], policy_version: int
+    ) -> Iterator[tuple[int, Response]]:
+        """A response for each request, with the request's index, in order of completion.
+
+        A list is sampled as a whole, in waves of like sizes. Of anything else as many as there are
+        slots are taken at a time, and more only when all of those have ended.
+        """
+        if isinstance(requests, Sequence):
+            yield from self._together(requests, policy_version)
+            return
+        before, coming = 0, iter(requests)
+        while taken := list(islice(coming, self.slots)):
+            for index, response in self._together(taken, policy_version):
+                yield before + index, response
+            before += len(taken)
+
+    def _together(
         self, requests: Sequence[Request], policy_version: int
     ) -> Iterator[tuple[int, Response]]:
-        """A response for each request, with the request's index, in order of completion."""
         context = self.decoder.spec.context
         by_capacity: dict[int, list[int]] = {}
         for index, request in enumerate(requests):

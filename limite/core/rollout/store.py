@@ -16,18 +16,23 @@ from limite.core.types import Answer, Group, Problem, Response, Verdict
 
 LISTS = ("topk_ids", "topk_logprobs")
 """What is written of a response only where it was recorded."""
+DROPPED = "dropped"
+"""Of a response that its rollout schedule left out of the batch."""
 PENALTY = "overlong_penalty"
 """The part of a reward that length has taken off, written where a stage penalises length."""
 RESPONSE_FIELDS = tuple(field.name for field in attrs.fields(Response) if field.name not in LISTS)
 
 
-def group_lines(groups: Iterable[Group]) -> Iterator[dict[str, Any]]:
+def group_lines(groups: Iterable[Group], dropped: Iterable[Group] = ()) -> Iterator[dict[str, Any]]:
     """One line per response; ``group`` counts the groups of the batch.
 
-    The problem goes along in every line, without its worked solutions and what else its file said,
-    so that a line can be read alone; compression makes the repetition free.
+    Those of ``dropped``, which were sampled and not learned from, come last and say so. The
+    problem goes along in every line, without its worked solutions and what else its file said, so
+    that a line can be read alone; compression makes the repetition free.
     """
-    for number, group in enumerate(groups):
+    kept: list[tuple[Group, dict[str, Any]]] = [(group, {}) for group in groups]
+    left_out = [(group, {DROPPED: True}) for group in dropped]
+    for number, (group, mark) in enumerate([*kept, *left_out]):
         problem = attrs.asdict(group.problem)
         del problem["solutions"], problem["extra"]
         count = len(group.responses)
@@ -36,7 +41,7 @@ def group_lines(groups: Iterable[Group]) -> Iterator[dict[str, Any]]:
         for response, reward, correct, verdict, penalty in zip(
             group.responses, group.rewards, group.correct, verdicts, penalties, strict=True
         ):
-            line: dict[str, Any] = {"group": number, "problem": problem}
+            line: dict[str, Any] = {"group": number, "problem": problem, **mark}
             for name in RESPONSE_FIELDS:
                 value = getattr(response, name)
                 line[name] = list(value) if isinstance(value, tuple) else value

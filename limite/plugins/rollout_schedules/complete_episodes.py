@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
 
-from limite.core.errors import LimiteError
-from limite.core.kinds import Generate, Request
-from limite.core.types import Problem, Response
+from limite.core.kinds import Batch, Episodes
+from limite.plugins.rollout_schedules.groups import finished
 
 
 @attrs.frozen(kw_only=True)
@@ -32,30 +30,9 @@ class CompleteEpisodesRun:
         self._groups = groups
         self._rollouts = rollouts
 
-    def next(
-        self, groups: Iterator[Sequence[Request]], generate: Generate
-    ) -> list[tuple[Problem, Sequence[Response]]]:
-        """The next ``groups`` groups in the order they came, responses by sample index."""
-        chosen = [
-            sorted(group, key=lambda request: request.sample_index)
-            for group in islice(groups, self._groups)
-        ]
-        if len(chosen) < self._groups:
-            raise LimiteError(f"an update needs {self._groups} problems, only {len(chosen)} came")
-        for group in chosen:
-            assert len({request.sample_index for request in group}) == self._rollouts == len(group)
-            assert len({request.problem.id for request in group}) == 1
-        requests = [request for group in chosen for request in group]
-        responses: list[Response | None] = [None] * len(requests)
-        for index, response in generate(requests):
-            assert responses[index] is None, f"request {index} was answered twice"
-            responses[index] = response
-        complete = [response for response in responses if response is not None]
-        assert len(complete) == len(requests), "a request was never answered"
-        return [
-            (group[0].problem, complete[at * self._rollouts : (at + 1) * self._rollouts])
-            for at, group in enumerate(chosen)
-        ]
+    def next(self, episodes: Episodes) -> Batch:
+        asked = episodes.ask(self._groups)
+        return Batch(groups=episodes.score(finished(asked, episodes, self._rollouts)))
 
     def state(self) -> dict[str, Any]:
         return {}

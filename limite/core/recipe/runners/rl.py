@@ -219,15 +219,21 @@ def one_batch(
     step = session.clocks.step
     resets = reset_reference(stage, learner)
     started = time.perf_counter()
-    groups = rollouts.sample(session.decoder, step, policy_version=session.clocks.updates)
-    write_jsonl(context.run.rollout_file(context.name, step + 1), group_lines(groups))
+    sampled = rollouts.sample(session.decoder, step, policy_version=session.clocks.updates)
+    everything = [*sampled.groups, *sampled.dropped]
+    lines = group_lines(sampled.groups, sampled.dropped)
+    write_jsonl(context.run.rollout_file(context.name, step + 1), lines)
     rollout_s = time.perf_counter() - started
     started = time.perf_counter()
-    rows = credited_rows(groups, stage, learner.critic)
-    metrics: dict[str, float | int | str | None] = {**sample_metrics(groups), **resets}
+    rows = credited_rows(sampled.groups, stage, learner.critic) if sampled.groups else []
+    metrics: dict[str, float | int | str | None] = {
+        **sample_metrics(everything),
+        **rollouts.schedule_metrics(sampled, session.clocks.updates),
+        **resets,
+    }
     verdicts: Sequence[GateVerdict] = ()
-    measured = step % stage.health.every == 0
-    batch = learner.before_updates(rows) if measured or stage.correction else []
+    measured = bool(rows) and step % stage.health.every == 0
+    batch = learner.before_updates(rows) if measured or (rows and stage.correction) else []
     if measured:
         figures = learner.measure(batch)
         metrics |= {f"ratio/{name}": value for name, value in attrs.asdict(figures).items()}
@@ -239,15 +245,17 @@ def one_batch(
     healthy = all_passed(verdicts)
     if not healthy:
         answer_to_bad_health(context, stage, step + 1, verdicts)
-    if stage.correction is not None:
+    if rows and stage.correction is not None:
         rows, figures_of_correction = learner.corrected(batch, stage.correction)
         metrics |= figures_of_correction
-    if healthy or stage.health.action != "skip":
+    if rows and (healthy or stage.health.action != "skip"):
         metrics |= learner.learn(rows, context.seeds.child("learn", step))
     flat = not any(row.has_signal for row in rows)
     session.clocks.flat_batches = session.clocks.flat_batches + 1 if flat else 0
-    session.clocks.tokens += sum(len(row.row.completion) for row in rows)
-    metrics |= arm_metrics(groups)
+    session.clocks.tokens += sum(
+        len(response.completion_ids) for group in everything for response in group.responses
+    )
+    metrics |= arm_metrics(everything)
     metrics |= {"time/rollout_s": rollout_s, "time/learner_s": time.perf_counter() - started}
     metrics["optim/updates"] = session.clocks.updates
     return metrics

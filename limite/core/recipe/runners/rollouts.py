@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from limite.core.health.contrast import contrast_shares
-from limite.core.kinds import Curriculum, Request, Reward, RolloutSchedule, Verifier
+from limite.core.kinds import Batch, Curriculum, Request, Reward, RolloutSchedule, Verifier
 from limite.core.recipe.problem_source import ProblemSource
 from limite.core.recipe.stages import RL
 from limite.core.rollout.budget import completion_budget, is_finished
 from limite.core.rollout.grading import verdicts_on
-from limite.core.rollout.sampler import Sampler
+from limite.core.rollout.sampler import SLOTS, Sampler
 from limite.core.types import Group, Problem, Response, Verdict
 
 if TYPE_CHECKING:
@@ -36,38 +36,26 @@ class Rollouts:
             stage.groups, stage.rollouts, seeds.integer("rollout_schedule")
         )
 
-    def problems(self, step: int) -> list[tuple[int, Problem]]:
-        """The arms and problems of a batch. A problem drawn twice is drawn again, within reason."""
-        drawn: list[tuple[int, Problem]] = []
-        seen: set[str] = set()
-        for place, arm in enumerate(self.curriculum.next(step, self.stage.groups)):
-            for attempt in range(20):
-                problem = self.source.draw(arm, step, place, attempt)
-                if problem.id not in seen:
-                    break
-            seen.add(problem.id)
-            drawn.append((arm, problem))
-        return drawn
+    def sample(self, decoder: Decoder, step: int, policy_version: int) -> Batch:
+        """The batch of a step, scored, in an order that completion times do not touch."""
+        return self.schedule.next(StepEpisodes(self, decoder, step, policy_version))
 
-    def sample(self, decoder: Decoder, step: int, policy_version: int) -> list[Group]:
-        """The scored groups of a batch, in an order that completion times do not touch."""
-        drawn = self.problems(step)
-        arms = {problem.id: arm for arm, problem in drawn}
-        sampler = Sampler(
-            decoder,
-            self.context.tokenizer,
-            temperature=self.stage.temperature,
-            seed=self.context.seeds.integer("rollout", step),
-            listed_tokens=self.stage.listed_tokens,
-        )
-        sampled = self.schedule.next(
-            self.requests([problem for _, problem in drawn]),
-            lambda requests: sampler.generate(requests, policy_version=policy_version),
-        )
-        groups = scored(self.stage, sampled)
-        for group in groups:
-            self.curriculum.observe(arms[group.problem.id], group.correct)
-        return groups
+    def schedule_metrics(self, batch: Batch, policy_version: int) -> dict[str, float]:
+        """What a schedule that does not learn from all it samples has left out."""
+        if not getattr(type(self.stage.rollout_schedule), "leaves_out", False):
+            return {}
+        shares = contrast_shares(batch.dropped)
+        dropped = len(batch.dropped)
+        lags = [policy_version - each.policy_version for g in batch.groups for each in g.responses]
+        return {
+            "schedule/sampled_groups": len(batch.groups) + dropped,
+            "schedule/kept_groups": len(batch.groups),
+            "schedule/dropped_all_correct": round(dropped * (shares.all_correct_share or 0.0)),
+            "schedule/dropped_all_wrong": round(dropped * (shares.all_wrong_share or 0.0)),
+            "schedule/rounds": batch.rounds,
+            "schedule/abandoned_responses": batch.abandoned,
+            "schedule/lag_updates": sum(lags) / len(lags) if lags else 0.0,
+        }
 
     def state(self) -> dict[str, Any]:
         """Everything that the next batch depends on beside weights and seeds."""
@@ -77,32 +65,80 @@ class Rollouts:
         self.curriculum.restore(state["curriculum"])
         self.schedule.restore(state["rollout_schedule"])
 
-    def requests(self, problems: Sequence[Problem]) -> Iterator[Sequence[Request]]:
-        """One group of requests a problem. A problem that is there twice goes on counting samples,
-        so that its second group is no copy of the first."""
-        counts: dict[str, int] = {}
-        for problem in problems:
-            prompt = self.context.tokenizer.render_prompt(problem)
-            first = counts.get(problem.id, 0)
-            counts[problem.id] = first + self.stage.rollouts
-            budget = completion_budget(
-                self.stage.budget,
-                prompt_tokens=len(prompt),
-                max_tokens=self.stage.max_tokens,
-                context=self.context.model.context,
-            )
-            yield [
-                Request(
-                    problem=problem,
-                    sample_index=first + index,
-                    prompt_ids=prompt,
-                    budget_tokens=budget,
-                )
-                for index in range(self.stage.rollouts)
-            ]
-
 
 Sampled = tuple[Problem, Sequence[Response]]
+
+
+class StepEpisodes:
+    """The episodes of one step: problems by the curriculum, sampled by the policy as it is.
+
+    A problem that is drawn twice in a step is drawn again, within reason; one that is there twice
+    all the same goes on counting samples, so that its second group is no copy of the first.
+    """
+
+    def __init__(
+        self, rollouts: Rollouts, decoder: Decoder, step: int, policy_version: int
+    ) -> None:
+        self.rollouts = rollouts
+        self.context, self.stage = rollouts.context, rollouts.stage
+        self.step = step
+        self.policy_version = policy_version
+        self.decoder = decoder
+        self._place = 0
+        self._arms: dict[str, int] = {}
+        self._samples: dict[str, int] = {}
+
+    def ask(self, count: int) -> list[Sequence[Request]]:
+        arms = self.rollouts.curriculum.next(self.step, count)
+        return [self._requests(self._draw(arm)) for arm in arms]
+
+    def _draw(self, arm: int) -> Problem:
+        for attempt in range(20):
+            problem = self.rollouts.source.draw(arm, self.step, self._place, attempt)
+            if problem.id not in self._arms:
+                break
+        self._place += 1
+        self._arms[problem.id] = arm
+        return problem
+
+    def _requests(self, problem: Problem) -> list[Request]:
+        prompt = self.context.tokenizer.render_prompt(problem)
+        first = self._samples.get(problem.id, 0)
+        self._samples[problem.id] = first + self.stage.rollouts
+        budget = completion_budget(
+            self.stage.budget,
+            prompt_tokens=len(prompt),
+            max_tokens=self.stage.max_tokens,
+            context=self.context.model.context,
+        )
+        return [
+            Request(
+                problem=problem,
+                sample_index=first + index,
+                prompt_ids=prompt,
+                budget_tokens=budget,
+            )
+            for index in range(self.stage.rollouts)
+        ]
+
+    def generate(
+        self, requests: Iterable[Request], *, slots: int | None = None
+    ) -> Iterator[tuple[int, Response]]:
+        sampler = Sampler(
+            self.decoder,
+            self.context.tokenizer,
+            temperature=self.stage.temperature,
+            seed=self.context.seeds.integer("rollout", self.step),
+            listed_tokens=self.stage.listed_tokens,
+            slots=min(slots or SLOTS, SLOTS),
+        )
+        return sampler.generate(requests, policy_version=self.policy_version)
+
+    def score(self, sampled: Sequence[Sampled]) -> list[Group]:
+        groups = scored(self.stage, sampled)
+        for group in groups:
+            self.rollouts.curriculum.observe(self._arms[group.problem.id], group.correct)
+        return groups
 
 
 def scored(stage: RL, sampled: Sequence[Sampled]) -> list[Group]:

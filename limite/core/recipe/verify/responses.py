@@ -15,7 +15,7 @@ from limite.core.recipe.rundir import METRICS, RECEIPT, ROLLOUTS
 from limite.core.recipe.stages import RL
 from limite.core.recipe.verify.finding import Findings
 from limite.core.rollout.budget import check_response, is_finished
-from limite.core.rollout.store import read_groups
+from limite.core.rollout.store import DROPPED, read_groups
 from limite.core.types import Group
 
 RESULTS, RESPONSES = "results.json", "responses.jsonl.zst"
@@ -48,15 +48,20 @@ def check_rollouts(
             continue
         steps.append(int(number))
         with findings.around(place):
-            groups = list(read_groups(read_jsonl(place)))
-            _check_batch(place, groups, name, recipe, findings)
+            lines = list(read_jsonl(place))
+            groups = list(read_groups(lines))
+            dropped = len({line["group"] for line in lines if line.get(DROPPED)})
+            _check_batch(place, groups, dropped, name, recipe, findings)
             wanted = versions.get(int(number))
+            older = _carries(recipe, name)
             for group, response in ((g, r) for g in groups for r in g.responses):
-                if wanted is not None and response.policy_version != wanted:
+                version = response.policy_version
+                fits = wanted is None or version == wanted or (older and 0 <= version < wanted)
+                if not fits:
                     findings.wrong(
                         place,
                         f"response {response.sample_index} to problem {group.problem.id} is of "
-                        f"policy version {response.policy_version}; its step began with {wanted}",
+                        f"policy version {version}; its step began with {wanted}",
                     )
                     break
     last = receipt.get("steps") if receipt is not None else None
@@ -77,15 +82,28 @@ def _versions(folder: Path) -> dict[int, int]:
     return versions
 
 
+def _carries(recipe: Recipe | None, name: str) -> bool:
+    """Whether a stage's batches may hold responses of earlier policies: its schedule says so."""
+    schedule = getattr(recipe.stages[name], "rollout_schedule", None) if recipe else None
+    return bool(getattr(type(schedule), "leaves_out", False))
+
+
 def _check_batch(
-    place: Path, groups: Sequence[Group], name: str, recipe: Recipe | None, findings: Findings
+    place: Path,
+    groups: Sequence[Group],
+    dropped: int,
+    name: str,
+    recipe: Recipe | None,
+    findings: Findings,
 ) -> None:
     stage = recipe.stages[name] if recipe is not None else None
     for group in groups:
         findings.counts["responses"] += len(group.responses)
         of = f"the group of problem {group.problem.id}"
         indexes = [response.sample_index for response in group.responses]
-        if indexes != list(range(len(indexes))):
+        # A problem that came twice in a batch goes on counting in its second group.
+        begins_whole = not isinstance(stage, RL) or indexes[0] % stage.rollouts == 0
+        if not begins_whole or indexes != list(range(indexes[0], indexes[0] + len(indexes))):
             findings.wrong(place, f"{of} holds the samples {indexes}")
         if isinstance(stage, RL) and len(indexes) != stage.rollouts:
             findings.wrong(place, f"{of} has {len(indexes)} responses, not {stage.rollouts}")
@@ -103,8 +121,9 @@ def _check_batch(
                         eos_ids=recipe.tokenizer.eos_ids,
                         context=model_of(recipe).context,
                     )
-    if isinstance(stage, RL) and len(groups) != stage.groups:
-        findings.wrong(place, f"holds {len(groups)} groups, not {stage.groups}")
+    kept = len(groups) - dropped
+    if isinstance(stage, RL) and kept != stage.groups and not _carries(recipe, name):
+        findings.wrong(place, f"holds {kept} groups, not {stage.groups}")
 
 
 def _stretches(steps: Sequence[int]) -> str:

@@ -12,7 +12,13 @@ OTHERS = ("advantages.group:GroupAdvantage", {"baseline": "leave-one-out"})
 GAE_FILE = "advantages/gae.py"
 GAE = ("advantages.gae:GeneralisedAdvantage", {})
 
-EPISODES_FILE = "rollout_schedules/complete_episodes.py"
+GROUPS_FILE = "rollout_schedules/groups.py"
+OVERSAMPLE_FILE, DYNAMIC_FILE, BUFFER_FILE = (
+    "rollout_schedules/oversample.py",
+    "rollout_schedules/dynamic.py",
+    "rollout_schedules/fill_buffer.py",
+)
+BUFFER = ("rollout_schedules.fill_buffer:FillBuffer", {})
 EPISODES = ("rollout_schedules.complete_episodes:CompleteEpisodes", {})
 
 RATE_FILE, UNIFORM_FILE = "curricula/pass_rate.py", "curricula/uniform.py"
@@ -113,25 +119,81 @@ FAULTS: list[tuple[str, str, str, tuple[str, dict[str, Any]], str]] = [
     ),
     # Schedules of rollouts
     (
-        EPISODES_FILE,
-        "            responses[index] = response\n",
-        "            responses[responses.index(None)] = response\n",  # as they finish
+        GROUPS_FILE,
+        "        responses[index] = response\n",
+        "        responses[responses.index(None)] = response\n",  # as they finish
         EPISODES,
         "keeps_every_response_as_sampled",
     ),
     (
-        EPISODES_FILE,
-        "for at, group in enumerate(chosen)\n",
-        "for at, group in enumerate(chosen[:-1])\n",
+        GROUPS_FILE,
+        "for at, group in enumerate(groups)\n",
+        "for at, group in enumerate(groups[:-1])\n",
         EPISODES,
-        "gives_whole_groups_in_order",
+        "gives_whole_groups",
     ),
     (
-        EPISODES_FILE,
-        "for at, group in enumerate(chosen)\n",
-        "for at, group in reversed([*enumerate(chosen)])\n",
+        GROUPS_FILE,
+        "for at, group in enumerate(groups)\n",
+        "for at, group in reversed([*enumerate(groups)])\n",
         EPISODES,
-        "gives_whole_groups_in_order",
+        "keeps_the_order_of_asking",
+    ),
+    (
+        OVERSAMPLE_FILE,
+        "            dropped=[group for at, group in enumerate(groups) if at not in kept],\n",
+        "",
+        ("rollout_schedules.oversample:Oversample", {"factor": 2.0}),
+        "accounts_for_all_it_asked_for",
+    ),
+    (
+        OVERSAMPLE_FILE,
+        'self._batches = int(state["batches"])',
+        "self._batches = 0",
+        ("rollout_schedules.oversample:Oversample", {"factor": 2.0}),
+        "restored_equals_never_stopped",
+    ),
+    (
+        OVERSAMPLE_FILE,
+        "[group for at, group in enumerate(groups) if at in kept]",
+        "[groups[at] for at in kept] + [groups[0]]",
+        ("rollout_schedules.oversample:Oversample", {"factor": 2.0}),
+        "gives_whole_groups",
+    ),
+    (
+        DYNAMIC_FILE,
+        "if len(kept) == self._groups:",
+        "if len(kept) >= 1:",
+        ("rollout_schedules.dynamic:Dynamic", {}),
+        "gives_whole_groups",
+    ),
+    (
+        DYNAMIC_FILE,
+        "room and has_contrast(group)",
+        "room and not has_contrast(group)",
+        ("rollout_schedules.dynamic:Dynamic", {}),
+        "keeps_groups_with_contrast",
+    ),
+    (
+        BUFFER_FILE,
+        "sorted(carried, key=lambda each: each.asked)",
+        "carried",
+        BUFFER,
+        "keeps_the_order_of_asking",
+    ),
+    (
+        BUFFER_FILE,
+        "abandoned = (len(begun) - len(complete)) * self._rollouts",
+        "abandoned = 0",
+        BUFFER,
+        "accounts_for_all_it_asked_for",
+    ),
+    (
+        BUFFER_FILE,
+        'self._carried = [Carried(**each) for each in state["carried"]]',
+        "",
+        ("rollout_schedules.fill_buffer:FillBuffer", {"discard": False}),
+        "restored_equals_never_stopped",
     ),
     # Curricula
     (RATE_FILE, '        self._step = state["step"]\n', "", RATE, "restored_equals_never_stopped"),

@@ -1,0 +1,115 @@
+"""Stages that do not learn from all they sample: recorded, counted, verified and resumed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from limite.core.errors import RunFailed
+from limite.core.jsonl import read_jsonl
+from limite.core.recipe.context import RunStopped
+from limite.core.recipe.engine import go_on, start
+from limite.core.recipe.runners import rl
+from limite.core.recipe.verify import verify_run
+
+SCHEDULE = "stages.rl.rollout_schedule"
+
+
+def quiet(_line):
+    """Says nothing."""
+
+
+@pytest.fixture
+def run(finished, tmp_path):
+    def again(schedule, *sets):
+        overrides = [f'{SCHEDULE}="{schedule}"', "stages.rl.checkpoint_every=1", *sets]
+        return start(finished.path, out=tmp_path, only=["rl"], overrides=overrides, echo=quiet)
+
+    return again
+
+
+def metrics_of(result):
+    log = result.path / "stages/03-rl/metrics.jsonl"
+    return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+def batch_of(result, step):
+    return list(read_jsonl(result.path / f"stages/03-rl/rollouts/{step:06d}.jsonl.zst"))
+
+
+def groups_in(lines):
+    """How many groups have both right and wrong answers, by whether they were left out."""
+    found = {}
+    for line in lines:
+        found.setdefault((line.get("dropped", False), line["group"]), set()).add(line["correct"])
+    return {
+        dropped: [len(outcomes) == 2 for (which, _), outcomes in found.items() if which == dropped]
+        for dropped in (False, True)
+    }
+
+
+def test_oversampling_learns_from_those_that_differ_and_records_all(run):
+    result = run("oversample", f"{SCHEDULE}.factor=2")
+    for step, line in enumerate(metrics_of(result), start=1):
+        lines = batch_of(result, step)
+        groups = groups_in(lines)
+        assert len(groups[False]) == line["schedule/kept_groups"] == 8
+        assert len(groups[True]) == 8
+        assert line["schedule/sampled_groups"] == 16
+        # What has contrast is left out only where the batch is full of it.
+        assert all(groups[False]) or not any(groups[True])
+        right = [each["correct"] for each in lines]
+        assert line["accuracy/sampled"] == pytest.approx(sum(right) / len(right))
+        told = line["schedule/dropped_all_correct"] + line["schedule/dropped_all_wrong"]
+        assert told == sum(not differs for differs in groups[True])
+    assert verify_run(result.path).violations == []
+    tokens = sum(
+        len(each["completion_ids"]) for step in range(1, 5) for each in batch_of(result, step)
+    )
+    assert metrics_of(result)[-1]["tokens"] == tokens
+
+
+def test_dynamic_sampling_fills_the_batch_or_says_why_not(run):
+    result = run("dynamic", f"{SCHEDULE}.max_rounds=50")
+    for step, line in enumerate(metrics_of(result), start=1):
+        groups = groups_in(batch_of(result, step))
+        assert groups[False] == [True] * 8
+        assert line["schedule/sampled_groups"] == 8 * line["schedule/rounds"]
+    assert verify_run(result.path).violations == []
+    with pytest.raises(RunFailed, match="dynamic sampling found"):
+        run("dynamic", f"{SCHEDULE}.max_rounds=1", "stages.rl.rollouts=2")
+
+
+def test_a_skipped_update_leaves_the_weights_and_ends_in_the_flat_count(run):
+    sets = ("stages.rl.rollouts=2", "stages.rl.stop_after_flat_batches=3")
+    with pytest.raises(RunFailed, match="the last 3 batches had no group"):
+        run("dynamic", f"{SCHEDULE}.max_rounds=1", f'{SCHEDULE}.at_max_rounds="skip-update"', *sets)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "sets"),
+    [("fill-buffer", ("discard=false",)), ("oversample", ("factor=1.5",))],
+)
+def test_a_stopped_stage_goes_on_to_the_same_bits(
+    run, schedule, sets, digest, monkeypatch, tmp_path
+):
+    sets = [f"{SCHEDULE}.{each}" for each in sets]
+    whole = run(schedule, *sets)
+    one_batch = rl.one_batch
+
+    def stop_at_the_third(context, stage, rollouts, learner):
+        if learner.session.clocks.step == 2:
+            raise RunStopped("for the test", context.run.path)
+        return one_batch(context, stage, rollouts, learner)
+
+    monkeypatch.setattr(rl, "one_batch", stop_at_the_third)
+    with pytest.raises(RunStopped):
+        run(schedule, *sets)
+    monkeypatch.undo()
+    (stopped,) = (path for path in tmp_path.iterdir() if path != whole.path)
+    go_on(stopped, echo=quiet)
+    assert digest(stopped) == digest(whole.path)
+    assert verify_run(stopped).violations == []
+    if schedule == "fill-buffer":
+        assert any(line["schedule/lag_updates"] > 0 for line in metrics_of(whole))
