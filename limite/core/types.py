@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
@@ -391,7 +392,7 @@ class TokenBatch:
             raise ValueError(f"unknown aggregation {how!r}")
         return max(self.totals.active_rows if rows == "active" else self.totals.rows, 1)
 
-    @property
+    @cached_property
     def lengths(self) -> Tensor:
         """``[B]``: how many tokens of a response are active."""
         import torch
@@ -401,7 +402,4 @@ class TokenBatch:
     @property
     def active_rows(self) -> Tensor:
         """``[B]`` bool: responses with an active token."""
-        import torch
-
-        # Bytes are compared many at a time, bools one by one.
-        return self.mask.view(torch.uint8).amax(dim=-1).bool()
+        return self.lengths > 0

@@ -63,8 +63,10 @@ def sequence_ratio(batch: TokenBatch) -> Tensor:
 def row_advantage(batch: TokenBatch) -> Tensor:
     """``[B, 1]``; a ValueError where the active tokens of a response have different advantages."""
     advantage, mask = batch.advantage, batch.mask
-    first = mask.view(torch.uint8).argmax(dim=-1, keepdim=True)  # [B, 1] the first active token
-    found = advantage.gather(-1, first)
+    found = advantage[:, :1]  # [B, 1]
+    if not bool(mask[:, 0].all()):
+        first = mask.view(torch.uint8).argmax(dim=-1, keepdim=True)  # [B, 1] the first active one
+        found = advantage.gather(-1, first)
     mixed = (advantage != found) & mask  # [B, T]
     if int(torch.count_nonzero(mixed)):
         row = int(mixed.any(dim=-1).nonzero()[0])
