@@ -48,7 +48,7 @@ class Ballots(Family):
             "one. In how many orders of the votes (only for whom each one is matters) is <one> "
             "ahead of <other> after every single vote, from the first on?",
             "How many sequences of $<first>$ letters U and $<second>$ letters D have more letters "
-            "U than D in each of their beginnings, which have at least one letter?",
+            "U than D in each of their beginnings, from the first letter on?",
         ),
         points=(
             "In a match <one> scores $<first>$ points and <other> scores $<second>$, one point at "

@@ -64,11 +64,11 @@ class CoinChange(Family):
         while amount + kinds[0] <= aim:
             coins[0] += 1
             amount += kinds[0]
-        count = sum(coins) if ask == "exactly" else max(coins) if ask == "limited" else 0
-        if ask == "exactly" and count > 8:  # fewer and larger ones
-            count = min(sum(each) for each in _payments(amount, kinds)) + base.whole(rng, 0, 2)
-            if not any(sum(each) == count for each in _payments(amount, kinds)):
-                count = min(sum(each) for each in _payments(amount, kinds))
+        count = max(coins) if ask == "limited" else 0
+        if ask == "exactly":  # a number of coins that several ways share, if there is one
+            sizes = [sum(each) for each in _payments(amount, kinds)]
+            often = sorted({each for each in sizes if sizes.count(each) > 1})
+            count = base.chosen(rng, often or sorted(set(sizes)))
         if ask == "limited":
             count = min(count, 4 + base.whole(rng, 0, 2))
         found = [each for each in _payments(amount, kinds) if _fits(each, ask, count)]

@@ -114,10 +114,10 @@ class CountingFigures(Family):
                 ask,
                 {**grid, "row": row, "column": column},
                 above * left,
-                f"The upper side is one of ${row}$ lines above the square, the lower one of "
-                f"${rows + 1 - row}$ below it, the left one of ${column}$ and the right one of "
-                f"${columns + 1 - column}$: ${row} \\cdot {rows + 1 - row} \\cdot {column} \\cdot "
-                f"{columns + 1 - column}$.",
+                f"The numbers of lines to choose from are ${row}$ for the upper side, "
+                f"${rows + 1 - row}$ for the lower one, ${column}$ for the left one and "
+                f"${columns + 1 - column}$ for the right one: ${row} \\cdot {rows + 1 - row} "
+                f"\\cdot {column} \\cdot {columns + 1 - column}$.",
             )
         values = {"first": first, "second": second}
         if ask == "lines":

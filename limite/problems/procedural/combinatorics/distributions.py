@@ -71,6 +71,7 @@ class Distributions(Family):
         count = base.whole(rng, max(4, int(most) - 3), most)
         boxes = base.whole(rng, 2, min(count - 2, 2 + 3 * difficulty))
         if rng.random() >= base.steady(self.conditions, difficulty):
+            boxes = base.whole(rng, 2, 4 + 2 * difficulty)
             return Drawn(
                 ask="any",
                 values={"count": count, "boxes": boxes},

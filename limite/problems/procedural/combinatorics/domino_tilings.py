@@ -177,10 +177,10 @@ def _with_holes(rng: random.Random, length: int) -> Drawn:
         ask="holes",
         values={"length": length, "holes": " and ".join(holes)},
         gold=gold.integer(left * right),
-        steps=f"No domino can reach from the ${first - 1}$ columns to the left of the cuts into "
-        "column "
-        f"${first}$, as an odd number of squares would be left there; so they are covered for "
-        f"themselves, and so are the ${length - second}$ to the right of column ${second}$. "
+        steps=f"The part to the left of column ${first}$ is covered for itself, as a domino that "
+        f"reaches into that column would leave an odd number of squares, and so is the part to "
+        f"the right of column ${second}$. The numbers of their columns are ${first - 1}$ and "
+        f"${length - second}$. "
         f"Between the cuts, from column ${first}$ to ${second}$, one domino forces the next, which "
         f"works out in one way. Boards with $2$ rows and $0, 1, 2, \\dots$ columns have "
         f"${', '.join(map(str, ways[: max(first, length - second + 1)]))}, \\dots$ coverings, so "

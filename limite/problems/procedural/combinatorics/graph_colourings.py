@@ -81,7 +81,11 @@ class GraphColourings(Family):
                 f"Cut the ring: a row of $n$ has ${colours} \\cdot {less}^{{n - 1}}$ colourings. "
                 f"Where its ends have the same colour they can be glued to a ring of $n - 1$. So "
                 f"$r(n) = {colours} \\cdot {less}^{{n - 1}} - r(n - 1)$ with $r(2) = {counts[0]}$, "
-                f"and $r(3), \\dots, r({size})$ are ${', '.join(map(str, counts[1:]))}$."
+                + (
+                    f"and $r(3), \\dots, r({size})$ are ${', '.join(map(str, counts[1:]))}$."
+                    if size > 3
+                    else f"and $r(3) = {counts[1]}$."
+                )
             )
         else:
             factor = colours * colours - 3 * colours + 3

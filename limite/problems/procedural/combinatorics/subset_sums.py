@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -50,7 +50,13 @@ class SubsetSums(Family):
         numbers = sorted(base.distinct(rng, count, 1, int(most)))
         ask = base.rising(rng, ("sum", "sum", "size", "reachable", "divisible"), difficulty)
         if ask in ("sum", "size"):
-            chosen = base.distinct(rng, base.whole(rng, 2, count // 2 + 1), 0, count - 1)
+            least = 2 if ask == "sum" or count < 7 else 3
+            # Of some sums the one that can be made in most ways.
+            tries = [
+                base.distinct(rng, base.whole(rng, least, count // 2 + 1), 0, count - 1)
+                for _ in range(1 + (ask == "size") + 2 * (ask == "size" and count > 6))
+            ]
+            chosen = max(tries, key=lambda each: _ways(numbers, each, ask == "size"))
             wanted = sum(numbers[each] for each in chosen)
             size = len(chosen) if ask == "size" else 0
             found = [
@@ -123,3 +129,11 @@ def _subsets(numbers: list[int], wanted: int) -> list[tuple[int, ...]]:
         if number <= wanted:
             found += [(number, *rest) for rest in _subsets(numbers[place + 1 :], wanted - number)]
     return found
+
+
+def _ways(numbers: Sequence[int], chosen: Sequence[int], sized: bool) -> int:
+    """How many subsets have the sum of the chosen places, and as many elements if ``sized``."""
+    wanted = sum(numbers[each] for each in chosen)
+    return sum(
+        not sized or len(some) == len(chosen) for some in _subsets(sorted(numbers)[::-1], wanted)
+    )

@@ -86,6 +86,8 @@ class Surveys(Family):
         if not three:
             ask = base.chosen(rng, ("neither", "only", "single", "overlap", "least"))
             any_of = a + b - ab
+            if ask == "least" and a + b <= total and rng.random() < 0.8:
+                values["all"] = total = max(a, b) + base.whole(rng, 1, min(a, b) - 1)
             found, steps = {
                 "neither": (
                     part[0],

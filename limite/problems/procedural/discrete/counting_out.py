@@ -52,6 +52,7 @@ class CountingOut(Family):
         step = base.whole(rng, 2, base.steady(self.steps, difficulty))
         kind = rng.random()
         if kind < 0.25:  # so few that counting goes round before the third one leaves
+            step = max(step, min(2 + round(2 * difficulty), int(self.steps[1])))
             people = base.whole(rng, 5, 2 + 2 * step)
         values = {"people": people, "step": _ORDINALS[step - 2]}
         if kind < 0.25:

@@ -54,17 +54,14 @@ class DegreeSequence(Family):
                 steps=f"Every edge counts at both of its ends, so there are half as many as "
                 f"${' + '.join(map(str, degrees))} = {total}$.",
             )
-        if rng.random() < 0.65:
-            # Some ends of edges moved, so that the sum stays even, or one more, and it does not.
-            for _ in range(2 + vertices // 2):
-                one, other = base.distinct(rng, 2, 0, vertices - 1)
-                if degrees[one] < degrees[other]:
-                    one, other = other, one
-                if degrees[one] < vertices - 1 and degrees[other] > 1:
-                    degrees[one], degrees[other] = degrees[one] + 1, degrees[other] - 1
-            if rng.random() < 0.2 and min(degrees) < vertices - 1:
-                degrees[degrees.index(min(degrees))] += 1
+        wanted = rng.random() < 0.5
         possible, steps = _taken_off(degrees)
+        for _ in range(12):
+            changed = _moved(rng, degrees)
+            fits, why = _taken_off(changed)
+            if fits == wanted:
+                degrees, possible, steps = changed, fits, why
+                break
         return Drawn(
             ask="exists", values={"degrees": degrees}, gold=gold.boolean(possible), steps=steps
         )
@@ -82,6 +79,20 @@ class DegreeSequence(Family):
                 for k in range(1, len(degrees) + 1)
             )
         )
+
+
+def _moved(rng: random.Random, degrees: Sequence[int]) -> list[int]:
+    """Some ends of edges moved, so that the sum stays even, or one more, and it does not."""
+    changed, vertices = list(degrees), len(degrees)
+    for _ in range(2 + vertices // 2):
+        one, other = base.distinct(rng, 2, 0, vertices - 1)
+        if changed[one] < changed[other]:
+            one, other = other, one
+        if changed[one] < vertices - 1 and changed[other] > 1:
+            changed[one], changed[other] = changed[one] + 1, changed[other] - 1
+    if rng.random() < 0.08 and min(changed) < vertices - 1:
+        changed[changed.index(min(changed))] += 1
+    return changed
 
 
 def _taken_off(degrees: Sequence[int]) -> tuple[bool, str]:

@@ -58,11 +58,13 @@ class GraphParts(Family):
         ask = "components"
         if rng.random() < base.steady(self.harder, difficulty):
             ask = base.chosen(rng, ("largest", "bridges", "euler", "bipartite"))
-        most = vertices - 1 if ask in ("components", "largest") else vertices + 2
-        count = base.whole(rng, vertices // 2, most)
+        if ask in ("components", "largest"):
+            count = base.whole(rng, vertices // 2, vertices - 1)
+        else:  # with rings
+            count = base.whole(rng, vertices, vertices + 2)
         edges = graphs.drawn(rng, vertices, count, connected=ask in ("bridges", "euler"))
-        if ask == "euler" and rng.random() < 0.5:
-            edges = _evened(vertices, edges)
+        if ask in ("euler", "bipartite"):
+            edges = _decided(rng, ask, vertices, edges)
         parts = _components(vertices, edges)
         shown = ", ".join("".join(graphs.NAMES[each] for each in part) for part in parts)
         begin = f"The parts that hang together are {shown}"
@@ -144,6 +146,28 @@ def _merged(vertices: int, edges: Sequence[graphs.Edge]) -> list[int]:
         groups = [group for group in groups if group not in joined]
         groups.append(joined[0] | joined[-1])
     return [group.bit_count() for group in groups]
+
+
+def _decided(
+    rng: random.Random, ask: str, vertices: int, edges: list[graphs.Edge]
+) -> list[graphs.Edge]:
+    """Edges for which yes and no are about as likely."""
+    count = len(edges)
+    if rng.random() < 0.5:
+        if ask == "euler":
+            return _evened(vertices, edges)
+        sides = base.shuffled(rng, range(vertices))
+        pairs = itertools.combinations(range(vertices), 2)
+        across = [(one, other) for one, other in pairs if (sides[one] - sides[other]) % 2]
+        return sorted(base.shuffled(rng, across)[:count])
+    for _ in range(6):
+        degrees = [len(each) for each in graphs.neighbours(vertices, edges)]
+        odd = sum(degree % 2 for degree in degrees)
+        ringed = _two_sides(vertices, edges)[0].answer.value == "false"
+        if odd > 2 if ask == "euler" else ringed:
+            break
+        edges = graphs.drawn(rng, vertices, count, connected=ask == "euler")
+    return edges
 
 
 def _evened(vertices: int, edges: list[graphs.Edge]) -> list[graphs.Edge]:

@@ -77,7 +77,7 @@ class GraphWalks(Family):
                 f"For {named}, from one edge on, there are {', '.join(found)} walks.",
             )
         arrows = [edge if rng.random() < 0.6 else edge[::-1] for edge in edges]
-        extra = [edge[::-1] for edge in arrows if rng.random() < 0.25]
+        extra = [edge[::-1] for edge in arrows if rng.random() < 0.5]
         arrows = base.shuffled(rng, arrows + extra)
         values["edges"] = graphs.text_of(arrows)
         each = range(vertices)

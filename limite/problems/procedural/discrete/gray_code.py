@@ -29,8 +29,8 @@ class GrayCode(Family):
     wordings = Wordings(
         word=(
             f"{_LIST}Which word stands at place $<place>$ of $L_{{<bits>}}$, counted from $1$?",
-            "In the reflected binary Gray code with $<bits>$ bits, which begins with $<bits>$ "
-            "zeros, which word stands at place $<place>$, counted from $1$?",
+            "The reflected binary Gray code with $<bits>$ bits begins with the word of $<bits>$ "
+            "zeros. Which word stands at place $<place>$, counted from $1$?",
         ),
         place=(
             f"{_LIST}At which place of $L_{{<bits>}}$, counted from $1$, does the word "
@@ -49,7 +49,7 @@ class GrayCode(Family):
 
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
         bits = base.whole_near(rng, base.steady(self.bits, difficulty))
-        place, other = base.distinct(rng, 2, 0, 2**bits - 1)
+        place, other = base.distinct(rng, 2, 2, 2**bits - 1)
         word = format(place ^ place >> 1, f"0{bits}b")
         values: dict[str, Any] = {"bits": bits, "word": word, "place": place + 1}
         if rng.random() < 0.4:

@@ -58,12 +58,13 @@ class HeapGames(Family):
         most = base.steady(self.heap, difficulty)
         heaps = [base.whole(rng, 1, most) for _ in range(count)]
         total = functools.reduce(lambda one, other: one ^ other, heaps)
-        ask = "moves" if rng.random() < 0.5 else "winner"
-        if ask == "winner" and total and rng.random() < 0.6:
-            heaps[-1] ^= total  # balanced, unless that heap would be gone
-            if not heaps[-1]:
-                heaps[-1] = base.whole(rng, 1, most)
-            total = functools.reduce(lambda one, other: one ^ other, heaps)
+        ask = "moves" if count > 2 and rng.random() < 0.5 else "winner"
+        if ask == "winner" and rng.random() < 0.52:
+            if heaps[-1] != total:  # balanced, unless that heap would be gone
+                heaps[-1] ^= total
+        elif ask == "winner" and not total:
+            heaps[-1] = heaps[-1] % int(most) + 1
+        total = functools.reduce(lambda one, other: one ^ other, heaps)
         binary = ", ".join(format(heap, "b") for heap in heaps)
         begin = f"In binary the heaps are ${binary}$, and adding without carrying gives "
         begin += f"${total:b}$."

@@ -48,11 +48,20 @@ class LogicalEquivalence(Family):
         ask = "equivalent" if rng.random() < 0.6 else "implies"
         if ask == "implies":
             # One part weaker or stronger, which may or may not be enough for an implication.
-            more = Formula(base.chosen(rng, formulas.LETTERS[:letters]))
-            pair = Formula(base.chosen(rng, ("and", "or")), (other, more))
-            one, other = (one, pair) if rng.random() < 0.5 else (pair, one)
+            wanted, begin, turned = rng.random() < 0.5, one, other
+            for _ in range(4):
+                more = Formula(base.chosen(rng, formulas.LETTERS[:letters]))
+                pair = Formula(base.chosen(rng, ("and", "or")), (turned, more))
+                one, other = (begin, pair) if rng.random() < 0.5 else (pair, begin)
+                fails = formulas.column(one, letters) & ~formulas.column(other, letters)
+                if (fails == 0) == wanted:
+                    break
         elif rng.random() < 0.5:
-            other = _spoilt(rng, other)
+            for _ in range(4):
+                spoilt = _spoilt(rng, other)
+                if formulas.column(spoilt, letters) != formulas.column(one, letters):
+                    break
+            other = spoilt
         first, second = formulas.column(one, letters), formulas.column(other, letters)
         differ = first ^ second if ask == "equivalent" else first & ~second
         return Drawn(
@@ -87,12 +96,12 @@ def _reason(ask: str, differ: int, letters: int, true: int) -> str:
         return f"With {values}, the two formulas {end}."
     if ask == "equivalent":
         return (
-            f"In all ${1 << letters}$ rows of the truth table both have the same value: they are "
-            f"true in the same ${true}$ rows."
+            f"In all ${1 << letters}$ rows of the truth table both have the same value: the number "
+            f"of rows in which both are true is ${true}$."
         )
     return (
-        f"In each of the ${true}$ rows of the truth table where the first is true, the second is "
-        "true as well."
+        f"The first is true in this many rows of the truth table: ${true}$. Wherever it is true, "
+        "the second is true as well."
     )
 
 

@@ -26,7 +26,7 @@ class Permutations(Family):
         order=(
             "The permutation $\\sigma$ sends $<elements:integers>$ to $<images:integers>$, in "
             "this order. What is the smallest $k \\ge 1$ for which $\\sigma^k$ moves nothing?",
-            "A shuffle puts the card in place $<elements:integers>$ into place "
+            "A shuffle puts the cards in the places $<elements:integers>$ into the places "
             "$<images:integers>$, in this order. After how many such shuffles, at least one, are "
             "all cards back in their places for the first time?",
         ),
@@ -48,8 +48,8 @@ class Permutations(Family):
             "as a tuple in this order.",
         ),
         even=(
-            "Is the permutation even that sends $<elements:integers>$ to $<images:integers>$, in "
-            "this order?",
+            "Is the permutation that sends $<elements:integers>$ to $<images:integers>$, in this "
+            "order, even?",
         ),
     )
 
@@ -79,7 +79,7 @@ class Permutations(Family):
                 swaps = sum(lengths) - len(lengths)
                 answer = gold.boolean(swaps % 2 == 0)
                 steps = f"{begin}, with the lengths ${listed}$. A cycle of length $n$ is a product "
-                steps += f"of $n - 1$ swaps, so there are ${swaps}$ swaps in all."
+                steps += f"of $n - 1$ swaps, so the number of swaps is ${swaps}$."
             return Drawn(ask=ask, values=values, gold=answer, steps=steps)
         found = [0] * size
         if ask == "product":

@@ -35,10 +35,10 @@ class Relations(Family):
             "How many pairs does the transitive closure of the relation $<pairs:text>$ on the set "
             "$\\{<elements:integers>\\}$ have?",
             "The relation $R = <pairs:text>$ on $\\{<elements:integers>\\}$ is extended to the "
-            "smallest transitive relation that contains it. How many pairs has that one?",
+            "smallest transitive relation that contains it. How many pairs does that one have?",
         ),
         classes=(
-            "How many equivalence classes has the smallest equivalence relation on "
+            "How many equivalence classes are there of the smallest equivalence relation on "
             "$\\{<elements:integers>\\}$ that contains the pairs $<pairs:text>$?",
         ),
         missing=(
@@ -59,7 +59,7 @@ class Relations(Family):
         values: dict[str, Any] = {"elements": list(range(1, size + 1)), "pairs": _text(pairs)}
         if rng.random() >= base.steady(self.made, difficulty):
             name = base.chosen(rng, _PROPERTIES)
-            if rng.random() < 0.35:
+            if rng.random() < 0.3 + 0.25 * difficulty:
                 pairs = _towards(pairs, name, size)
                 values["pairs"] = _text(pairs)
             fault = _fault(pairs, name, size)
@@ -72,7 +72,8 @@ class Relations(Family):
             )
         ask = base.chosen(rng, ("closure", "classes", "missing"))
         if ask == "classes":
-            pairs = frozenset(sorted(pairs)[:: max(1, len(pairs) // (size - 1))][: size - 1])
+            kept = base.whole(rng, 2, size - 1)
+            pairs = frozenset(base.shuffled(rng, sorted(pairs))[:kept])
             values["pairs"] = _text(pairs)
             classes = _merged(pairs, size)
             shown = ", ".join(f"$\\{{{', '.join(map(str, each))}\\}}$" for each in classes)

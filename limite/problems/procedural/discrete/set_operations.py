@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import random
 import re
 from collections.abc import Mapping, Sequence
@@ -33,7 +35,7 @@ class SetOperations(Family):
             "Given the sets <sets:text>, find the set $<expression:text>$.",
         ),
         count=(
-            "Let <sets:text>. How many elements has $<expression:text>$?",
+            "Let <sets:text>. How many elements does $<expression:text>$ have?",
             "How many elements does $<expression:text>$ have, if <sets:text>?",
         ),
         subset=(
@@ -68,21 +70,30 @@ class SetOperations(Family):
         values = {"sets": named, "expression": text[1:-1]}
         shown = f"From the inside out: {', '.join(steps)}."
         kind = rng.random()
-        if kind < 0.6:
+        if kind < 0.55:
             answer = gold.finite_set(_members(found))
             return Drawn(ask="elements", values=values, gold=answer, steps=shown)
-        if kind < 0.85 or not found:
+        # A set, or the union of some but not all, that holds all of it or not.
+        wanted = rng.random() < (0.6 if count == 2 else 0.55)
+        size = base.whole(rng, 1, count - 1)
+        unions = [
+            (places, functools.reduce(lambda one, other: one | other, (sets[k] for k in places)))
+            for length in range(size, count)
+            for places in itertools.combinations(range(count), length)
+        ]
+        fitting = [each for each in unions if (found & ~each[1] == 0) == wanted]
+        if kind < 0.75 or not found or not fitting:
             answer = gold.integer(found.bit_count())
             return Drawn(ask="count", values=values, gold=answer, steps=shown)
-        place = int(rng.random() * count)
-        values["other"] = _NAMES[place]
-        extra = found & ~sets[place]
+        places, bits = base.chosen(rng, fitting)
+        values["other"] = " \\cup ".join(_NAMES[place] for place in places)
+        extra = found & ~bits
         end = f"${_members(extra)[0]}$ is not in" if extra else "All of it lies in"
         return Drawn(
             ask="subset",
             values=values,
             gold=gold.boolean(not extra),
-            steps=f"{shown} {end} ${_NAMES[place]}$.",
+            steps=f"{shown} {end} ${values['other']}$.",
         )
 
     def solve(self, ask: str, values: Mapping[str, Any]) -> Gold | None:
@@ -95,7 +106,7 @@ class SetOperations(Family):
             return gold.finite_set(found)
         if ask == "count":
             return gold.integer(len(found))
-        return gold.boolean(found <= known[values["other"]])
+        return gold.boolean(found <= _evaluated(_TOKEN.findall(values["other"]), known))
 
 
 def _some(rng: random.Random, largest: int) -> Bits:

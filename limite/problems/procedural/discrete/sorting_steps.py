@@ -29,8 +29,8 @@ class SortingSteps(Family):
         swaps=(
             "The list $<numbers:integers>$ is to be sorted in rising order, and only neighbours "
             "may be exchanged. How many exchanges are needed at least?",
-            "How many inversions has the sequence $<numbers:integers>$, that is, how many pairs in "
-            "which the larger number comes first?",
+            "How many inversions does the sequence $<numbers:integers>$ have, that is, how many "
+            "pairs in which the larger number comes first?",
         ),
         passes=(
             f"{_PASS}How many passes over the list $<numbers:integers>$ change something before it "

@@ -24,8 +24,8 @@ class TaskOrders(Family):
     wordings = Wordings(
         "The tasks <tasks:text> are done one after the other. In these pairs the first task must "
         "be done before the second: <pairs:text>. How many orders of all tasks are possible?",
-        "How many topological orders has the directed graph with the vertices <tasks:text>, in "
-        "which these edges go from the first to the second letter: <pairs:text>?",
+        "How many topological orders are there of the directed graph with the vertices "
+        "<tasks:text>, in which these edges go from the first to the second letter: <pairs:text>?",
         "The runners <tasks:text> finish a race, no two at the same time. In these pairs the first "
         "one is faster than the second: <pairs:text>. How many orders of arrival are possible?",
     )

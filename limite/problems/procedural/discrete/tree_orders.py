@@ -41,8 +41,8 @@ class TreeOrders(Family):
         ),
         height=(
             "A binary tree has the preorder <preorder:word> (root, left, right) and the inorder "
-            "<inorder:word> (left, root, right). How many edges has the longest way from its root "
-            "down to a leaf?",
+            "<inorder:word> (left, root, right). How many edges does the longest way from "
+            "its root down to a leaf have?",
         ),
         search=(
             "The numbers $<numbers:integers>$ are put one after the other into an empty binary "
@@ -55,7 +55,7 @@ class TreeOrders(Family):
         depth=(
             "The numbers $<numbers:integers>$ are put one after the other into an empty binary "
             "search tree, smaller ones to the left and larger ones to the right, without any "
-            "rebalancing. How many edges has the longest way from the root down to a leaf?",
+            "rebalancing. How many edges does the longest way from the root down to a leaf have?",
         ),
     )
 

@@ -39,8 +39,8 @@ class CircleSector(Family):
         arc=(
             "A circle has radius $<radius>$. Find the exact length of an arc with a central angle "
             "of $<angle>$ degrees.",
-            "A pendulum of length $<radius>$ cm swings through an angle of $<angle>$ degrees. "
-            "Exactly how long is the path of its end, in cm?",
+            "A clock hand of length $<radius>$ cm turns through an angle of $<angle>$ degrees. "
+            "Exactly how long is the path of its tip, in cm?",
         ),
         area=(
             "A sector of a circle of radius $<radius>$ has a central angle of $<angle>$ degrees. "

@@ -41,8 +41,8 @@ class Locus(Family):
         ),
         ratio=(
             "Find an equation in $x$ and $y$ of the set of all points whose distance from "
-            "$(<p:integers>)$ is <k> times their distance from $(<q:integers>)$.",
-            "Which equation in $x$ and $y$ describes all points of the plane that are <k> times "
+            "$(<p:integers>)$ is $<k>$ times their distance from $(<q:integers>)$.",
+            "Which equation in $x$ and $y$ describes all points of the plane that are $<k>$ times "
             "as far from $(<p:integers>)$ as from $(<q:integers>)$?",
         ),
         squares=(

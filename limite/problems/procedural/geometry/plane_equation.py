@@ -109,7 +109,7 @@ class PlaneEquation(Family):
             values={"p": p, "q": q, "plane": lines.latex(plane)},
             gold=gold.ordered(at),
             steps=f"The points of the line are $({_said(p)}) + t({_said(step)})$. The left side of "
-            f"the equation of the plane is ${start} + {points.factor(slope)}t$ there, which is "
+            f"the equation of the plane is ${start} {_steps(slope)}$ there, which is "
             f"${plane[3]}$ for $t = {ratio_text(share)}$.",
         )
 
@@ -142,6 +142,11 @@ class PlaneEquation(Family):
 
 def _said(vector: Sequence[int]) -> str:
     return ", ".join(map(str, vector))
+
+
+def _steps(slope: int) -> str:
+    """``- 3t``: how a value changes along a line."""
+    return f"{'-' if slope < 0 else '+'} {base.term(abs(slope), 't', first=True)}"
 
 
 def _dot(a: Sequence[int], b: Sequence[int]) -> int:

@@ -25,21 +25,21 @@ class PolygonAngles(Family):
     tag = "geometry/angles"
     wordings = Wordings(
         missing=(
-            "All interior angles of a <shape:word> except one are known. In degrees they "
+            "All interior angles of <shape:text> except one are known. In degrees they "
             "are $<angles:integers>$. How many degrees does the last one measure?",
-            "The interior angles of a <shape:word> measure $<angles:integers>$ and $x$ "
+            "The interior angles of <shape:text> measure $<angles:integers>$ and $x$ "
             "degrees. Find $x$.",
         ),
         ratio=(
-            "The interior angles of a <shape:word> are in the ratio $<ratio:text>$. How "
+            "The interior angles of <shape:text> are in the ratio $<ratio:text>$. How "
             "many degrees does the largest of them measure?",
-            "The sizes of the interior angles of a <shape:word> are as $<ratio:text>$. "
+            "The sizes of the interior angles of <shape:text> are as $<ratio:text>$. "
             "Find the largest one in degrees.",
         ),
         unknown=(
-            "The interior angles of a <shape:word> measure $<sizes:text>$ degrees. How "
+            "The interior angles of <shape:text> measure $<sizes:text>$ degrees. How "
             "many degrees does the largest of them measure?",
-            "In a <shape:word> the interior angles are, in degrees, $<sizes:text>$. Find "
+            "In <shape:text> the interior angles are, in degrees, $<sizes:text>$. Find "
             "the largest angle in degrees.",
         ),
     )
@@ -60,7 +60,7 @@ class PolygonAngles(Family):
             known = " + ".join(map(str, angles[:-1]))
             return Drawn(
                 ask="missing",
-                values={"shape": shape, "angles": angles[:-1]},
+                values={"shape": _named(shape), "angles": angles[:-1]},
                 gold=gold.integer(angles[-1], "degrees"),
                 steps=f"{begin}. The known ones sum to ${known} = {total - angles[-1]}$, and "
                 f"${total} - {total - angles[-1]} = {angles[-1]}$ degrees remain.",
@@ -75,7 +75,7 @@ class PolygonAngles(Family):
             ratio = " : ".join(map(str, parts))
             return Drawn(
                 ask="ratio",
-                values={"shape": shape, "ratio": ratio},
+                values={"shape": _named(shape), "ratio": ratio},
                 gold=gold.integer(max(parts) * unit, "degrees"),
                 steps=f"{begin}, and there are ${' + '.join(map(str, parts))} = {sum(parts)}$ "
                 f"parts. One part is ${total} : {sum(parts)} = {unit}$ degrees, and the largest "
@@ -89,7 +89,7 @@ class PolygonAngles(Family):
         sizes = [_linear(factor, rest) for factor, rest in zip(factors, rests, strict=True)]
         return Drawn(
             ask="unknown",
-            values={"shape": shape, "sizes": ", ".join(sizes)},
+            values={"shape": _named(shape), "sizes": ", ".join(sizes)},
             gold=gold.integer(max(angles), "degrees"),
             steps=f"{begin}. So ${_linear(sum(factors), sum(rests))} = {total}$, which gives "
             f"$x = {x}$. The angles are then ${', '.join(map(str, angles))}$ degrees.",
@@ -98,9 +98,10 @@ class PolygonAngles(Family):
     def solve(self, ask: str, values: Mapping[str, Any]) -> Gold | None:
         # Who walks once around the polygon turns by 360 degrees: at each corner by what is
         # missing to 180.
-        if values["shape"] not in _SHAPES:
+        article, _, shape = values["shape"].partition(" ")
+        if shape not in _SHAPES or article != _named(shape).partition(" ")[0]:
             return None
-        count = _SHAPES.index(values["shape"]) + 3
+        count = _SHAPES.index(shape) + 3
         if ask == "missing":
             turned = sum(180 - angle for angle in values["angles"])
             found = 180 - (360 - turned) if len(values["angles"]) == count - 1 else 0
@@ -118,6 +119,11 @@ class PolygonAngles(Family):
                 return None
             found = max(factor * fits[0] + rest for factor, rest in lines)
         return gold.integer(found, "degrees") if 0 < found < 180 else None
+
+
+def _named(shape: str) -> str:
+    """The shape with its article."""
+    return f"{'an' if shape == 'octagon' else 'a'} {shape}"
 
 
 def _spread(rng: random.Random, count: int, total: int, low: int, high: int) -> list[int]:

@@ -123,7 +123,7 @@ class QuadrilateralArea(Family):
                 values={"a": a, "b": b, "c": leg},
                 gold=surds.said(surds.times(surds.root(height), Fraction(a + b, 2))),
                 steps=f"On each side the longer parallel side stands out by ${ratio_text(short)}$. "
-                f"The square of the height is ${leg}^2 - ({ratio_text(short)})^2 = "
+                f"The square of the height is ${leg}^2 - {_squared(short)} = "
                 f"{ratio_text(height)}$, and the height is multiplied by "
                 f"$\\frac{{{a} + {b}}}{{2}} = {ratio_text(Fraction(a + b, 2))}$.",
             )
@@ -179,6 +179,11 @@ class QuadrilateralArea(Family):
         mean = (a + b) / 2
         height = c * c + a * b - mean * mean
         return surds.said(surds.times(surds.root(height), mean)) if height > 0 else None
+
+
+def _squared(length: Fraction) -> str:
+    text = ratio_text(length)
+    return f"{text}^2" if length.denominator == 1 else f"({text})^2"
 
 
 def _area(corners: Sequence[_Place]) -> Fraction:

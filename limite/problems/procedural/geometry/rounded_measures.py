@@ -68,7 +68,7 @@ class RoundedMeasures(Family):
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
         size = base.steady(self.size, difficulty)
         a, b, d = (base.whole(rng, 3, size) for _ in range(3))
-        w = base.whole(rng, 11, 79)
+        w = base.chosen(rng, _ANGLES)
         if rng.random() >= base.steady(self.angles, difficulty):
             if rng.random() < 0.5:
                 return Drawn(
@@ -127,6 +127,10 @@ class RoundedMeasures(Family):
         if abs(abs(found * 100 - cents) - 0.5) < 1e-6:
             return None
         return gold.decimal(f"{cents // 100}.{cents % 100:02d}", decimals=2)
+
+
+_ANGLES = [each for each in range(11, 80) if each not in (30, 45, 60)]
+"""Degrees of which no sine, cosine or tangent is a short decimal."""
 
 
 def _circular(degrees: int) -> tuple[Fraction, Fraction]:

@@ -46,7 +46,7 @@ class SimilarFigures(Family):
         volume=(
             "Two <solids> are similar, with heights $<p>$ cm and $<q>$ cm. The first has a volume "
             "of $<u>$ cubic centimetres. What is the volume of the second, in cubic centimetres?",
-            "A model of $<p>$ cm height is made of <u> cubic centimetres of clay. How many cubic "
+            "A model of $<p>$ cm height is made of $<u>$ cubic centimetres of clay. How many cubic "
             "centimetres of clay does a similar model of $<q>$ cm height need?",
         ),
         surface_volume=(
@@ -113,7 +113,7 @@ class SimilarFigures(Family):
             found = u * lengths**second
             p, q = times * p**first, times * q**first
             steps = (
-                f"The given ratio $\\frac{{{q}}}{{{p}}} = {ratio_text(lengths**first)}$ is the "
+                f"The given ratio ${ratio_text(lengths**first)}$ of the second to the first is the "
                 f"{'square' if first == 2 else 'cube'} of the ratio of lengths, which is "
                 f"${ratio_text(lengths)}$. What is asked for grows with its "
                 f"{'cube' if first == 2 else 'square'}: ${u} \\cdot "

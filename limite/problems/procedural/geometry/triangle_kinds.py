@@ -29,7 +29,7 @@ class TriangleKinds(Family):
             "Is there a triangle with positive area whose sides have lengths $<a>$, $<b>$ and "
             "$<c>$? Answer yes or no.",
             "Three <thing> are $<a>$ cm, $<b>$ cm and $<c>$ cm long. Can they be put together, end "
-            "to end, to a triangle with positive area? Answer yes or no.",
+            "to end, to form a triangle with positive area? Answer yes or no.",
         ),
         sides=(
             "A triangle has sides of lengths $<a>$, $<b>$ and $<c>$. Is it acute, right or "

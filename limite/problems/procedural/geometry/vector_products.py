@@ -73,13 +73,14 @@ class VectorProducts(Family):
                     steps=f"Multiply coordinate by coordinate and add: ${products}$.",
                 )
             part = a[0] * b[0] + a[1] * b[1]
+            last = f"{'-' if a[2] < 0 else '+'} {base.term(abs(a[2]), 't', first=True)}"
             return Drawn(
                 ask="orthogonal",
                 values={"a": a, "b": b[:2]},
                 gold=gold.rational(Fraction(-part, a[2])),
                 steps=f"Their scalar product must be zero: ${points.factor(a[0])} \\cdot "
                 f"{points.factor(b[0])} + {points.factor(a[1])} \\cdot {points.factor(b[1])} "
-                f"+ {points.factor(a[2])}t = {part} + {points.factor(a[2])}t = 0$.",
+                f"{last} = {part} {last} = 0$.",
             )
         kind = base.chosen(rng, ("cross", "area", "volume"))
         while not any(_cross(a, b)):

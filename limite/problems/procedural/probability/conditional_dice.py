@@ -104,9 +104,13 @@ class ConditionalDice(Family):
             all_of, good = 2 * two - 1, 2 * (2 * two - high) + 1
             steps = (
                 f"The larger number is ${two}$ in ${two}^2 - {two - 1}^2 = {all_of}$ pairs. The "
-                f"other must be at least ${high - two}$: $({two}, {two})$ counts once, and each of "
-                f"the numbers from ${high - two}$ to below ${two}$ in two orders, which makes "
-                f"$1 + 2 \\cdot {2 * two - high} = {good}$."
+                f"other must be at least ${high - two}$: $({two}, {two})$ counts once"
+                + (
+                    f", and each number from ${high - two}$ to ${two - 1}$ beside ${two}$ in two "
+                    f"orders, which makes $1 + 2 \\cdot {2 * two - high} = {good}$."
+                    if high < 2 * two
+                    else ", and no smaller number is enough."
+                )
             )
         elif ask == "unequal":
             equal = faces - (high + 1) // 2 + 1

@@ -36,20 +36,22 @@ class ConditionalTables(Family):
             "people": ("pupils", "students", "employees", "athletes"),
             "do": ("swim", "read novels", "play chess", "own a bicycle", "sing"),
         },
-        whole=(f"{_COUNTS} {_ONE} What is the probability that this is one of those who <do>?",),
+        whole=(
+            f"{_COUNTS} {_ONE} What is the probability that this person is one of those who <do>?",
+        ),
         forward=(
             f"{_COUNTS} {_ONE} Given that the person chosen is from the town, what is the "
-            "probability that this is one of those who <do>?",
+            "probability that this person is one of those who <do>?",
         ),
         backward=(
-            f"{_COUNTS} {_ONE} It is one of those who <do>. What is the probability that this "
-            "person is from the town?",
+            f"{_COUNTS} {_ONE} The person chosen is one of those who <do>. What is the "
+            "probability that this person is from the town?",
             f"{_COUNTS} Of all those who <do>, one is chosen at random. What is the probability "
             "that this person is from the town?",
         ),
         without=(
-            f"{_COUNTS} {_ONE} It is none of those who <do>. What is the probability that this "
-            "person is from the country?",
+            f"{_COUNTS} {_ONE} The person chosen is not one of those who <do>. What is "
+            "the probability that this person is from the country?",
         ),
         two=(
             f"{_COUNTS} Two different ones of all these <people> are chosen at random. What is the "

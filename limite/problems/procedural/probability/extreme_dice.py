@@ -85,7 +85,7 @@ class ExtremeDice(Family):
                 values=values,
                 gold=gold.rational(Fraction(good, choices)),
                 steps=f"Of $\\binom{{{faces}}}{{{count}}} = {choices}$ choices, those with the "
-                f"card ${number}$ and ${count - 1}$ smaller ones count: "
+                f"card ${number}$ count in which all others are smaller: "
                 f"$\\binom{{{number - 1}}}{{{count - 1}}} = {good}$.",
             )
         if ask == "largest_card":

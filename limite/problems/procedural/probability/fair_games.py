@@ -94,7 +94,7 @@ class FairGames(Family):
         if ask == "raffle":
             tickets = 10 * base.whole(rng, 3, 10 + 40 * difficulty)
             prizes = sorted((5 * base.whole(rng, 1, 40) for _ in range(count)), reverse=True)
-            price = base.whole(rng, 1, 9)
+            price = base.whole(rng, 2, 9)
             return Drawn(
                 ask=ask,
                 values={"tickets": tickets, "price": price, "prizes": prizes},

@@ -21,7 +21,8 @@ _GAME = (
 _END = "<who> stops when there are $<goal>$ coins, or none."
 _WALK = (
     "A frog sits at $<start>$ on the number line. Each jump takes it one unit to the right with "
-    "probability $<chance:ratio>$ and one unit to the left otherwise."
+    "probability $<chance:ratio>$ and one unit to the left otherwise, "
+    "independently of the others."
 )
 
 

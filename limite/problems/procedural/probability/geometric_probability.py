@@ -17,8 +17,8 @@ from limite.problems.procedural.wording import Wordings, ratio_text
 
 _ARRIVE = "at a time chosen at random, evenly, within the same $<total>$ minutes"
 _PAIR = (
-    "A number $x$ is chosen at random, evenly, between $0$ and $<width>$, and independently a "
-    "number $y$ between $0$ and $<height>$."
+    "A real number $x$ is chosen at random, evenly, between $0$ and $<width>$, and "
+    "independently a real number $y$ between $0$ and $<height>$."
 )
 Point = tuple[Fraction, Fraction]
 

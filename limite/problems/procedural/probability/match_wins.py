@@ -42,11 +42,11 @@ class MatchWins(Family):
     )
 
     goal: Ends = dial(2, 4, "how many games must be won", least=2, most=8)
-    parts: Ends = dial(4, 10, "largest denominator of the chance", least=2, most=20)
+    parts: Ends = dial(4, 10, "largest denominator of the chance", least=3, most=20)
 
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
         goal = base.whole_near(rng, base.steady(self.goal, difficulty))
-        parts = base.whole(rng, 2, base.steady(self.parts, difficulty))
+        parts = base.whole(rng, 3, base.steady(self.parts, difficulty) + 1)
         chance = Fraction(base.whole(rng, 1, parts - 1), parts)
         ask = base.rising(rng, ("behind", "win", "exactly", "length"), difficulty)
         values: dict[str, Any] = {"goal": goal, "chance": chance}

@@ -31,8 +31,8 @@ class MeanChanges(Family):
             "in one more test so that the mean of all is $<mean:ratio>$?",
         ),
         joined=(
-            "The mean of $<count>$ numbers is $<mean:ratio>$. The number $<new>$ is added to them. "
-            "What is the mean of all the numbers then?",
+            "The mean of $<count>$ numbers is $<mean:ratio>$. One more number, $<new>$, joins "
+            "them. What is the mean of all the numbers then?",
             "The mean age of the $<count>$ members of a club is $<mean:ratio>$ years. Someone "
             "aged $<new>$ joins. What is the mean age then, in years?",
         ),

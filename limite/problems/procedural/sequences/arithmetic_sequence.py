@@ -42,8 +42,8 @@ class ArithmeticSequence(Family):
             "The first row of a <place> has $<first>$ seats, and every further row has $<step>$ "
             "seats more than the row in front of it. How many seats are there in $<count>$ rows?",
             "<who> saves $<first>$ crowns in the first week, and in every later week $<step>$ "
-            "crowns more than in the week before. How many crowns are that in $<count>$ weeks "
-            "altogether?",
+            "crowns more than in the week before. How many crowns does <who> save in $<count>$ "
+            "weeks altogether?",
         ),
         weeks=(
             "<who> saves $<first>$ crowns in the first week, and in every later week $<step>$ "

@@ -42,7 +42,7 @@ class ConcatenatedDigits(Family):
         ),
         pages=(
             "The pages of a book are numbered from $1$ on, for which $<digits>$ digits are "
-            "printed. How many pages has the book?",
+            "printed. How many pages does the book have?",
             "All integers from $1$ to $n$ are written down, with $<digits>$ digits altogether. "
             "Find $n$.",
         ),

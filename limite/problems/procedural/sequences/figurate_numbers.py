@@ -32,7 +32,7 @@ class FigurateNumbers(Family):
             "always growing by $<step>$. What is its term number $<place>$ (1 has number 1)?",
             "Dots are laid in growing figures: one dot at first, then $<second>$ more, then "
             "$<third>$ more, and each time $<step>$ dots more are added than the time before. How "
-            "many dots has figure number $<place>$, when the single dot is number 1?",
+            "many dots does figure number $<place>$ have, when the single dot is number 1?",
         ),
         index=(
             "The triangular numbers are $1, 3, 6, 10, \\dots$. Which of them is $<value>$? Give "

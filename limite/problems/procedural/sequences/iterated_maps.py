@@ -75,10 +75,13 @@ class IteratedMaps(Family):
         if ask in ("collatz", "peak"):
             if start & (start - 1) == 0:
                 start += 1
-            chain = [start]
-            while chain[-1] != 1:
-                last = chain[-1]
-                chain.append(3 * last + 1 if last % 2 else last // 2)
+            chain = _to_one(start)
+            for _ in range(3):
+                if ask == "collatz" or max(chain) != 9232:
+                    break  # so many ways lead over 9232 that a guess would often be right
+                start -= base.whole(rng, 1, start // 4)
+                start += start & (start - 1) == 0
+                chain = _to_one(start)
             answer = len(chain) - 1 if ask == "collatz" else max(chain)
             return Drawn(
                 ask=ask,
@@ -89,7 +92,7 @@ class IteratedMaps(Family):
         if ask == "look":
             start, place = (
                 base.whole(rng, 1, 99),
-                base.whole(rng, 3, base.steady(self.terms, difficulty)),
+                base.whole(rng, 3 + round(2 * difficulty), base.steady(self.terms, difficulty)),
             )
             rows = [str(start)]
             while len(rows) < place:
@@ -187,3 +190,11 @@ def _described(digits: str) -> str:
             text += f"{run}{digit}"
             run = 1
     return text
+
+
+def _to_one(start: int) -> list[int]:
+    chain = [start]
+    while chain[-1] != 1:
+        last = chain[-1]
+        chain.append(3 * last + 1 if last % 2 else last // 2)
+    return chain

@@ -50,7 +50,8 @@ class NextTerm(Family):
     later: Ends = dial(0.2, 0.7, "share that asks for another term than the next", least=0, most=1)
 
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
-        degree = base.whole(rng, 1, base.steady(self.degree, difficulty))
+        most = base.steady(self.degree, difficulty)
+        degree = base.whole(rng, 1 + (difficulty > 0.5 and most >= 3), most)
         size = base.whole_near(rng, base.steady(self.size, difficulty))
         other = rng.random() < base.steady(self.later, difficulty)
         # By its first differences: the table is built upwards from its last row.

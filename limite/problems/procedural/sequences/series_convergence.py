@@ -89,10 +89,11 @@ class SeriesConvergence(Family):
 
     def _test(self, rng: random.Random, ask: str, size: int) -> Drawn:
         """A quotient of polynomials: degrees decide."""
-        bottom_degree = base.whole(rng, 1, 4)
-        gap = base.whole(rng, 0 if ask == "sign" else 1, 2)
-        top_degree = max(0, bottom_degree - gap)
-        gap = bottom_degree - top_degree
+        gap = base.whole(rng, 1, 2)
+        if ask == "sign" and rng.random() < 0.5:
+            gap = 0
+        bottom_degree = base.whole(rng, max(1, gap), 4)
+        top_degree = bottom_degree - gap
         above = [base.whole(rng, 0, size) for _ in range(top_degree)] + [base.whole(rng, 1, size)]
         bottom = [base.whole(rng, 1, size) for _ in range(bottom_degree)]
         bottom.append(base.whole(rng, 2, size))

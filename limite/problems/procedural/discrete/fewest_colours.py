@@ -1,4 +1,4 @@
-"""Colours for the vertices of a graph."""
+"""The fewest colours for the vertices of a graph."""
 
 from __future__ import annotations
 
@@ -17,28 +17,17 @@ from limite.problems.procedural.wording import Wordings
 
 
 @attrs.frozen(kw_only=True)
-class GraphColouring(Family):
-    """How many colours a graph needs, and in how many ways it can be coloured."""
+class FewestColours(Family):
+    """How many colours a graph needs at least."""
 
-    name = "graph-colouring"
+    name = "fewest-colours"
     tag = "discrete/graphs"
     wordings = Wordings(
-        needed=(
-            "A graph has the vertices <vertices:text> and the edges <edges:text>. What is the "
-            "smallest number of colours with which its vertices can be coloured, so that vertices "
-            "joined by an edge have different colours?",
-            "Lectures <vertices:text> are to be put into hours. These pairs have listeners in "
-            "common and must not be at the same hour: <edges:text>. How many hours are needed at "
-            "least?",
-        ),
-        ways=(
-            "A graph has the vertices <vertices:text> and the edges <edges:text>. In how many ways "
-            "can its vertices be coloured with $<colours>$ colours, not all of which need be used, "
-            "so that vertices joined by an edge have different colours?",
-            "Each of the regions <vertices:text> of a map gets one of $<colours>$ colours. "
-            "Neighbours, namely <edges:text>, must differ. How many colourings are there, if not "
-            "all colours need be used?",
-        ),
+        "A graph has the vertices <vertices:text> and the edges <edges:text>. What is the smallest "
+        "number of colours with which its vertices can be coloured, so that vertices joined by an "
+        "edge have different colours?",
+        "Lectures <vertices:text> are to be put into hours. These pairs have listeners in common "
+        "and must not be at the same hour: <edges:text>. How many hours are needed at least?",
     )
 
     vertices: Ends = dial(4.5, 7, "how many vertices", least=3, most=8)
@@ -48,11 +37,13 @@ class GraphColouring(Family):
         vertices = base.whole_near(rng, base.steady(self.vertices, difficulty))
         density = base.steady(self.edges, difficulty)
         named = graphs.named(vertices)
-        if rng.random() < 0.5:
-            return _ways(rng, vertices, density, named)
         most = vertices * (vertices - 1) // 2
         count = min(base.whole_near(rng, density * vertices) + int(rng.random() * 3), most)
-        edges = graphs.drawn(rng, vertices, max(3, count), connected=True)
+        if rng.random() < 0.7:
+            wanted = base.whole(rng, 2, min(3.4 + 1.6 * difficulty, vertices - 1))
+            edges = _planted(rng, vertices, wanted, count)
+        else:
+            edges = graphs.drawn(rng, vertices, max(3, count), connected=True)
         beside = graphs.neighbours(vertices, edges)
         colours, found = 2, _coloured(beside, 2)
         while not found:
@@ -63,7 +54,6 @@ class GraphColouring(Family):
             for colour in range(colours)
         ]
         return Drawn(
-            ask="needed",
             values={"vertices": named, "edges": graphs.text_of(edges)},
             gold=gold.integer(colours),
             steps=f"The groups {', '.join(groups)} have no edge inside, so ${colours}$ are enough. "
@@ -72,8 +62,6 @@ class GraphColouring(Family):
 
     def solve(self, ask: str, values: Mapping[str, Any]) -> Gold | None:
         vertices, edges = graphs.count_of(values["vertices"]), graphs.read(values["edges"])
-        if ask == "ways":
-            return gold.integer(_polynomial(vertices, edges, values["colours"]))
         # Sets without an edge inside, counted in every part of the vertices: some of them cover
         # all vertices exactly if an alternating sum of powers is positive.
         beside = [0] * vertices
@@ -95,31 +83,18 @@ class GraphColouring(Family):
         return None
 
 
-def _ways(rng: random.Random, vertices: int, density: float, named: str) -> Drawn:
-    """Each vertex next to earlier ones that are all joined to each other."""
-    cliques: list[list[int]] = [[0]]
-    edges, steps, factors = [], [], []
-    colours = base.whole(rng, 3, 4 + density)
-    ways = colours
-    for vertex in range(1, vertices):
-        old = base.chosen(rng, cliques)
-        most = min(len(old), colours - 1, base.whole_near(rng, 1 + density))
-        near = base.shuffled(rng, old)[: base.whole(rng, 1, most)]
-        edges += [(each, vertex) for each in near]
-        cliques.append([*near, vertex])
-        names = " and ".join(graphs.NAMES[each] for each in sorted(near))
-        steps.append(f"{graphs.NAMES[vertex]} must differ from {names}")
-        factors.append(colours - len(near))
-        ways *= colours - len(near)
-    product = " \\cdot ".join(map(str, [colours, *factors]))
-    return Drawn(
-        ask="ways",
-        values={"vertices": named, "edges": graphs.text_of(sorted(edges)), "colours": colours},
-        gold=gold.integer(ways),
-        steps=f"Colour them in the order {named}. The first has ${colours}$ colours to choose "
-        f"from; {', '.join(steps)}. Where a vertex must differ from several, these are joined and "
-        f"have different colours already. So there are ${product}$ ways.",
-    )
+def _planted(rng: random.Random, vertices: int, colours: int, count: int) -> list[graphs.Edge]:
+    """Groups without an edge inside, and one vertex of each joined to those of the others."""
+    group = base.shuffled(rng, [each % colours for each in range(vertices)])
+    first = [group.index(colour) for colour in range(colours)]
+    across = [
+        (one, other)
+        for one, other in itertools.combinations(range(vertices), 2)
+        if group[one] != group[other]
+    ]
+    needed = [(one, other) for one, other in across if one in first and other in first]
+    others = base.shuffled(rng, [edge for edge in across if edge not in needed])
+    return sorted(needed + others[: max(0, count - len(needed))])
 
 
 def _coloured(beside: Sequence[Sequence[int]], colours: int) -> list[int]:
@@ -145,6 +120,8 @@ def _coloured(beside: Sequence[Sequence[int]], colours: int) -> list[int]:
 
 def _not_fewer(beside: Sequence[Sequence[int]], colours: int) -> str:
     names = graphs.NAMES
+    if colours == 2:
+        return "One is not, because there are edges."
     for group in itertools.combinations(range(len(beside)), colours):
         if all(other in beside[one] for one, other in itertools.combinations(group, 2)):
             joined = "".join(names[each] for each in group)
@@ -152,13 +129,3 @@ def _not_fewer(beside: Sequence[Sequence[int]], colours: int) -> str:
     if colours == 3:
         return "Two are not, because there is a ring of odd length."
     return f"Trying all ways with ${colours - 1}$ finds none."
-
-
-def _polynomial(vertices: int, edges: Sequence[graphs.Edge], colours: int) -> int:
-    """Without an edge there are more ways: those in which its ends have one colour."""
-    if not edges:
-        return int(colours**vertices)
-    (one, other), *rest = edges
-    merged = {tuple(sorted((one if end == other else end) for end in edge)) for edge in rest}
-    contracted = sorted((first, second) for first, second in merged if first != second)
-    return _polynomial(vertices, rest, colours) - _polynomial(vertices - 1, contracted, colours)
