@@ -48,12 +48,12 @@ class AbsoluteInequality(Family):
     )
 
     size: Ends = dial(6, 15, "largest number drawn", least=3, most=200)
-    slope: Ends = dial(1, 5, "largest coefficient of x", most=20)
+    slope: Ends = dial(2, 6, "largest coefficient of x", least=2, most=20)
     harder: Ends = dial(0, 1, "share with two absolute values", least=0, most=1)
 
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
         size = base.steady(self.size, difficulty)
-        a = base.whole(rng, 1, base.steady(self.slope, difficulty))
+        a = base.whole(rng, 2, base.steady(self.slope, difficulty))
         b, sign = nonzero(rng, size), base.chosen(rng, _SIGNS)
         harder = rng.random() < base.steady(self.harder, difficulty)
         first = linear([a], "x", b)

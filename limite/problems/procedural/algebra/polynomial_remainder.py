@@ -71,9 +71,9 @@ class PolynomialRemainder(Family):
                 f"{_substituted(terms, root)}.",
             )
         if chance < 0.75:
-            if chance < 0.65:  # made divisible, but for a shift that is seldom seen
-                terms = polynomials.minus(terms, (remainder,))
-                remainder = 0
+            # Half of them made divisible by a shift that is seldom seen, half surely not.
+            shift = -remainder if chance < 0.625 else int(not remainder)
+            terms, remainder = polynomials.plus(terms, (shift,)), remainder + shift
             return Drawn(
                 ask="divides",
                 values={"terms": terms, "divisor": divisor},

@@ -105,7 +105,7 @@ def _irrational(rng: random.Random, size: float, lead: float) -> tuple[Polynomia
     # below^2 ((x - middle)^2 - distance^2 root) has whole coefficients.
     square = polynomials.polynomial((middle * middle - distance * distance * root, -2 * middle, 1))
     factor = base.whole(rng, 1, lead) * math.lcm(*(Fraction(each).denominator for each in square))
-    shifted = latex((-middle, 1))
+    shifted = latex((polynomials.plain_number(-middle), 1))
     inside = ratio_text(distance * distance * root)
     return (
         polynomials.scaled(square, factor),

@@ -63,7 +63,7 @@ class RootSums(Family):
         if kind == "powers":
             power = base.whole(rng, 2, base.steady(self.power, difficulty))
             answer, steps = _power_sum(names, parts, power)
-            asked = " + ".join(f"{name}^{power}" for name in names)
+            asked = " + ".join(f"{name}^{{{power}}}" for name in names)
             found = gold.integer(int(answer))
         elif kind == "reciprocals":
             asked = " + ".join(f"\\frac{{1}}{{{name}}}" for name in names)
@@ -104,7 +104,7 @@ class RootSums(Family):
             for row in range(size):
                 companion[row][row] += shift
             return gold.rational(exact.determinant(companion))
-        power = int(asked[asked.index("^") + 1]) if kind == "powers" else 1
+        power = int(asked[asked.index("{") + 1 : asked.index("}")]) if kind == "powers" else 1
         raised = companion
         for _ in range(power - 1):
             raised = exact.multiplied(raised, companion)
@@ -143,7 +143,7 @@ def _power_sum(names: str, parts: list[Number], power: int) -> tuple[Number, str
         )
         if third:
             products += f" + {bracketed(third)} \\cdot {bracketed(sums[k - 3])}"
-        text += f" As each root satisfies the equation, $S_{k} = {products} = {value}$."
+        text += f" As each root satisfies the equation, $S_{{{k}}} = {products} = {value}$."
         sums.append(value)
     return sums[power], text.replace(" As each root satisfies the equation, ", " Next, ").replace(
         " Next, ", " As each root satisfies the equation, ", 1

@@ -15,7 +15,7 @@ from limite.problems.procedural.calculus import exact
 from limite.problems.procedural.family import Drawn, Ends, Family, dial
 from limite.problems.procedural.gold import Gold
 from limite.problems.procedural.polynomials import Polynomial
-from limite.problems.procedural.wording import Wordings
+from limite.problems.procedural.wording import Wordings, ratio_text
 
 
 @attrs.frozen(kw_only=True)
@@ -103,13 +103,13 @@ class Antiderivative(Family):
             values={"f": f, "g": g, "n": n},
             gold=_up_to_constant(
                 f"{factor}*({p.plain(g)})^{n + 1}",
-                f"\\frac{{{k}}}{{{n + 1}}}({p.latex(g)})^{n + 1}"
+                f"{ratio_text(factor)}({p.latex(g)})^{n + 1}"
                 if factor.denominator > 1
                 else f"{'' if factor == 1 else factor}({p.latex(g)})^{n + 1}",
             ),
             steps=f"Put $u = {p.latex(g)}$, whose derivative is ${p.latex(p.derivative(g))}$. The "
             f"integrand is ${'' if k == 1 else k}u^{n}$ times this derivative, so an "
-            f"antiderivative is $u^{n + 1}$ times $\\frac{{{k}}}{{{n + 1}}}$.",
+            f"antiderivative is $u^{n + 1}$ times ${ratio_text(factor)}$.",
         )
 
     def solve(self, ask: str, values: Mapping[str, Any]) -> Gold | None:

@@ -86,7 +86,7 @@ class DerivativeAtPoint(Family):
                 steps=f"At ${t}$ the numerator is ${a}$ with slope ${b}$, and the denominator "
                 f"${c}$ with slope ${d}$. By the quotient rule the slope is $\\frac{{{b} \\cdot "
                 f"{exact.factor(c)} - {exact.factor(a)} \\cdot {exact.factor(d)}}}"
-                f"{{{exact.factor(c)}^2}} = \\frac{{{b * c - a * d}}}{{{c * c}}}$.",
+                f"{{{exact.factor(c)}^2}} = {_fraction(b * c - a * d, c * c)}$.",
             )
         f, df, g, dg = (exact.nonzero(rng, size) for _ in range(4))
         values = {"t": t, "f": f, "df": df, "g": g, "dg": dg}
@@ -107,7 +107,7 @@ class DerivativeAtPoint(Family):
                 gold=gold.rational(Fraction(above, g * g)),
                 steps=f"By the quotient rule $h' = \\frac{{f'g - fg'}}{{g^2}}$, here "
                 f"$\\frac{{{df} \\cdot {three} - {one} \\cdot {four}}}{{{three}^2}} = "
-                f"\\frac{{{above}}}{{{g * g}}}$.",
+                f"{_fraction(above, g * g)}$.",
             )
         n = base.whole(rng, 2, 5)
         return Drawn(
@@ -133,6 +133,11 @@ class DerivativeAtPoint(Family):
             return gold.rational(_over(first, second)[1])
         inner = (values["f"], values["df"] * values["dg"])  # f(g + dg h) = f + df dg h
         return gold.rational(_times((values["n"], 0), _times(inner, inner))[1])
+
+
+def _fraction(above: p.Number, below: p.Number) -> str:
+    """Not reduced; a whole number over 1 by itself."""
+    return str(above) if below == 1 else f"\\frac{{{above}}}{{{below}}}"
 
 
 def _at(terms: p.Polynomial, t: int) -> _Local:

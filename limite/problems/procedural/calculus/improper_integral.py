@@ -69,7 +69,7 @@ class ImproperIntegral(Family):
             low = base.whole(rng, 0, 4)
             power = n - 1
             whole = power * (low + a) ** power
-            below = f"{'' if power == 1 else power}(x + {a}){'' if power == 1 else f'^{power}'}"
+            below = f"x + {a}" if power == 1 else f"{power}(x + {a})^{power}"
             return Drawn(
                 ask=kind,
                 values={**values, "low": low},
@@ -80,11 +80,12 @@ class ImproperIntegral(Family):
         m = values["m"]
         if kind == "exponential":
             m = values["m"] = base.whole(rng, 2, 7)
+            factor = "" if c == a else ratio_text(Fraction(c, a))
             return Drawn(
                 ask=kind,
                 values=values,
                 gold=gold.rational(Fraction(c * (m**a - 1), a)),
-                steps=f"An antiderivative is $\\frac{{{c}}}{{{a}}}e^{{{a}x}}$. At $\\ln {m}$ the "
+                steps=f"An antiderivative is ${factor}e^{{{a}x}}$. At $\\ln {m}$ the "
                 f"exponential is ${m}^{a} = {m**a}$, at $0$ it is $1$.",
             )
         return Drawn(

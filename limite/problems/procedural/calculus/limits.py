@@ -72,7 +72,7 @@ class Limits(Family):
                 values={"f": f, "g": g},
                 gold=gold.rational(Fraction(f[-1]) / g[-1]),
                 steps=f"Divide both parts by ${power}$. All terms but the first of each then tend "
-                f"to $0$, and ${f[-1]}$ over ${g[-1]}$ remains.",
+                f"to $0$, and ${_over(str(f[-1]), str(g[-1]))}$ remains.",
             )
         t = exact.nonzero(rng, 5)
         double = count > 1 and rng.random() < 0.4
@@ -88,8 +88,8 @@ class Limits(Family):
             values={"f": f, "g": g, "t": t},
             gold=gold.rational(Fraction(top) / bottom),
             steps=f"Both parts hold the factor ${factor}$: what remains is "
-            f"$\\frac{{{p.latex(rest[0])}}}{{{p.latex(rest[1])}}}$. At $x = {t}$ this is "
-            f"$\\frac{{{top}}}{{{bottom}}}$.",
+            f"${_over(p.latex(rest[0]), p.latex(rest[1]))}$. At $x = {t}$ this is "
+            f"${_over(str(top), str(bottom))}$.",
         )
 
     def _rest(self, rng: random.Random, count: int, t: int, size: float) -> p.Polynomial:
@@ -177,6 +177,10 @@ def _around(terms: p.Polynomial, t: int) -> p.Polynomial:
         terms, rest = p.divided(terms, (-t, 1))
         found.append(rest[0] if rest else 0)
     return tuple(found)
+
+
+def _over(above: str, below: str) -> str:
+    return above if below == "1" else f"\\frac{{{above}}}{{{below}}}"
 
 
 def _limit(above: Sequence[p.Number], below: Sequence[p.Number]) -> Gold | None:

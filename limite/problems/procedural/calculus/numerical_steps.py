@@ -180,6 +180,7 @@ class NumericalSteps(Family):
 
 def _over(above: Fraction, below: Fraction) -> str:
     """A quotient, with the parts as they are where they are whole."""
-    if above.denominator == below.denominator == 1:
+    if above.denominator == below.denominator == 1 and below != 1:
         return f"\\frac{{{above}}}{{{below}}}"
-    return f"({ratio_text(above)}) : ({ratio_text(below)})"
+    first, second = (f"({ratio_text(x)})" if x < 0 else ratio_text(x) for x in (above, below))
+    return first if below == 1 else f"{first} \\div {second}"

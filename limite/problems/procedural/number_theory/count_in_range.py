@@ -26,7 +26,7 @@ class CountInRange(Family):
         some=(
             "How many integers $n$ with $<low> \\le n \\le <high>$ are divisible by at least one "
             "of the numbers <divisors:integers>?",
-            "Count the integers from $<low>$ to $<high>$, both included, that are a multiple of "
+            "Count the integers from $<low>$ to $<high>$, both included, that are multiples of "
             "at least one of <divisors:integers>.",
         ),
         none=(
@@ -38,7 +38,7 @@ class CountInRange(Family):
         exactly=(
             "How many integers $n$ with $<low> \\le n \\le <high>$ are divisible by exactly one of "
             "the numbers <divisors:integers>?",
-            "Count the integers from $<low>$ to $<high>$, both included, that are a multiple of "
+            "Count the integers from $<low>$ to $<high>$, both included, that are multiples of "
             "exactly one of the numbers <divisors:integers>.",
         ),
     )

@@ -68,7 +68,7 @@ class FactoringEquations(Family):
             )
             if ask == "unordered":
                 last += " Without order, the square itself counts once: "
-                last += f"$({len(pairs)} + 1) : 2 = {count}$."
+                last += f"$({len(pairs)} + 1) \\div 2 = {count}$."
             return Drawn(
                 ask=ask,
                 values={"number": number},

@@ -83,7 +83,7 @@ class FrobeniusCoin(Family):
             first = _first_of_each_remainder(low, coins[1:])
             listing = ", ".join(map(str, first))
             steps = (
-                f"Sort the amounts by their remainders $0, 1, \\dots, {low - 1}$ on division by "
+                f"Sort the amounts by their remainders from $0$ to ${low - 1}$ on division by "
                 f"${low}$. The smallest that can be paid are, in this order, ${listing}$, and each "
                 f"of them may be raised by ${low}$. "
             )

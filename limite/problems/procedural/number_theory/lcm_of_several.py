@@ -24,9 +24,16 @@ class LcmOfSeveral(Family):
     tag = "number-theory/lcm"
     wordings = Wordings(
         words={
-            "light": ("Lighthouses", "Fountains", "Bells", "Alarms", "Beacons", "Signals"),
+            "light": (
+                "The lighthouses of a coast flash",
+                "The fountains of a park spout",
+                "The bells of a town ring",
+                "The alarms of a laboratory beep",
+                "The beacons of an airfield flash",
+                "The drummers of a band beat",
+            ),
             "sweet": ("sweets", "stickers", "beads", "marbles", "nuts", "pencils", "coins"),
-            "place": ("harbour", "park", "station", "school", "museum", "market"),
+            "place": ("harbour", "park", "station", "school", "museum", "market square"),
         },
         multiple=(
             "Find the least common multiple of <numbers:integers>.",
@@ -35,8 +42,8 @@ class LcmOfSeveral(Family):
             "Compute the lowest common multiple of the numbers <numbers:integers>.",
         ),
         together=(
-            "<light> of a <place> start together and then repeat every <numbers:integers> seconds, "
-            "respectively. After how many seconds do they first start together again?",
+            "<light> all at the same moment, and from then on every <numbers:integers> seconds, "
+            "respectively. After how many seconds do they first do so all together again?",
             "At a <place>, buses of several lines leave together in the morning. The lines then "
             "run every <numbers:integers> minutes, respectively. After how many minutes do buses "
             "of all these lines first leave together again?",

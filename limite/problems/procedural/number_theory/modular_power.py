@@ -26,8 +26,10 @@ class ModularPower(Family):
             "Find the remainder of $<number>^{<exponent>}$ on division by $<modulus>$.",
         ),
         residue=(
-            "Compute $<number>^{<exponent>} \\bmod <modulus>$.",
-            "To which residue modulo $<modulus>$ is $<number>^{<exponent>}$ congruent?",
+            "Which integer $r$ with $0 \\le r < <modulus>$ satisfies "
+            "$<number>^{<exponent>} \\equiv r \\pmod{<modulus>}$?",
+            "Modulo $<modulus>$ the power $<number>^{<exponent>}$ is congruent to exactly one "
+            "integer that is at least $0$ and less than $<modulus>$. Which one?",
         ),
     )
 
@@ -55,7 +57,7 @@ class ModularPower(Family):
         return Drawn(
             ask=ask,
             values={"number": number, "exponent": exponent, "modulus": modulus},
-            gold=gold.integer(power) if ask == "remainder" else gold.modular(power, modulus),
+            gold=gold.integer(power),
             steps=f"Square and multiply modulo ${modulus}$: {', '.join(steps)}.",
         )
 
@@ -71,5 +73,4 @@ class ModularPower(Family):
         if exponent >= len(powers):
             start = seen[power]
             exponent = start + (exponent - start) % (len(powers) - start)
-        found = powers[exponent]
-        return gold.integer(found) if ask == "remainder" else gold.modular(found, modulus)
+        return gold.integer(powers[exponent])

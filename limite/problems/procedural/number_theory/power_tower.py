@@ -70,7 +70,10 @@ class PowerTower(Family):
         )
         if period > 1:
             steps += f"The exponent is ${middle}^{{{top}}} \\equiv {rest} \\pmod{{{period}}}$. "
-        steps += f"It is large enough, so the power is the same as with the exponent ${place}$."
+        steps += (
+            "The exponent in the question is large enough, so the power is the same as with the "
+            f"exponent ${place}$."
+        )
         return Drawn(
             ask=ask,
             values={"bottom": bottom, "middle": middle, "top": top, "modulus": modulus},

@@ -107,7 +107,7 @@ class PrimitiveRoots(Family):
             steps = (
                 f"In terms of a primitive root $g$ the powers are $g^{{{order}k}}$, and their "
                 f"exponents are the multiples of $\\gcd({order}, {last}) = {common}$ modulo "
-                f"${last}$. There are ${last} : {common} = {answer}$ of these."
+                f"${last}$. There are ${last} \\div {common} = {answer}$ of these."
             )
         return Drawn(ask=ask, values=values, gold=gold.integer(answer), steps=steps)
 

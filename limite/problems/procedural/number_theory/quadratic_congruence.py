@@ -46,12 +46,15 @@ class QuadraticCongruence(Family):
 
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
         composite = rng.random() < base.steady(self.composite, difficulty)
+        ask = base.chosen(rng, ("all", "all", "second", "count" if composite else "second"))
         room = base.whole_near(rng, base.steady(self.primes, difficulty))
         if composite:
             low, high = sorted(base.distinct(rng, 2, 0, min(room, 9) - 1))
             primes = [PRIMES[1:][low], PRIMES[1:][high]]
             if rng.random() < 0.3 and high < 6:
                 primes = [4, *primes]
+            elif ask == "count" and low > 0 and rng.random() < 0.4:
+                primes = [3, *primes]
         else:
             primes = [PRIMES[base.whole(rng, 3, room)]]
         modulus = math.prod(primes)
@@ -63,6 +66,8 @@ class QuadraticCongruence(Family):
             if math.gcd(root, modulus) == 1 and not visible:
                 break
             root = root + 1 if root < modulus - 1 else 2
+        if ask == "count":
+            return _count(rng, primes, root)
         square = root * root % modulus
         found, step, steps = [0], 1, []
         for prime in primes:
@@ -82,16 +87,10 @@ class QuadraticCongruence(Family):
                 f"Every combination of these gives one residue modulo ${modulus}$, in all "
                 f"{len(found)}: ${', '.join(map(str, found))}$."
             )
-        ask = base.chosen(rng, ("all", "all", "second", "count" if composite else "second"))
-        answer = {
-            "all": gold.finite_set(found),
-            "count": gold.integer(len(found)),
-            "second": gold.integer(found[1]),
-        }[ask]
         return Drawn(
             ask=ask,
             values={"square": square, "modulus": modulus},
-            gold=answer,
+            gold=gold.finite_set(found) if ask == "all" else gold.integer(found[1]),
             steps=" ".join(steps),
         )
 
@@ -102,3 +101,46 @@ class QuadraticCongruence(Family):
             return gold.integer(found[1]) if len(found) > 1 else None
         found = [x for x in range(modulus) if (x * x - square) % modulus == 0]
         return gold.finite_set(found) if ask == "all" else gold.integer(len(found))
+
+
+def _count(rng: random.Random, primes: list[int], root: int) -> Drawn:
+    """How many residues there are, for a square of ``root`` or for a number that is none."""
+    modulus, square = math.prod(primes), root * root
+    odd = base.chosen(rng, [each for each in primes if each != 4])
+    luck = rng.random()
+    if luck < 0.3:  # no square to one of the primes
+        residues = {x * x % odd for x in range(odd)}
+        while square % odd in residues:  # ends, as half of the numbers are no squares
+            square += modulus // odd
+    elif luck < 0.55:  # a multiple of it, which has one root instead of two
+        while square % odd:
+            square += modulus // odd
+    square %= modulus
+    counts, steps = [], []
+    for prime in primes:
+        rest = square % prime
+        roots = [x for x in range(prime) if x * x % prime == rest]
+        counts.append(len(roots))
+        said = f"so $x$ is one of ${', '.join(map(str, roots))}$"
+        if not roots:
+            squares = sorted({x * x % prime for x in range(prime)})
+            said = f"but the squares are only ${', '.join(map(str, squares))}$"
+        elif len(roots) == 1:
+            said = f"so $x \\equiv {roots[0]}$"
+        steps.append(f"Modulo ${prime}$ it says $x^2 \\equiv {rest}$, {said}.")
+        if not roots:
+            steps = steps[-1:]
+            break
+    found = math.prod(counts)
+    if found:
+        product = " \\cdot ".join(map(str, counts))
+        steps.append(
+            f"Every combination of these gives one residue modulo ${modulus}$, in all "
+            f"${product} = {found}$."
+        )
+    return Drawn(
+        ask="count",
+        values={"square": square, "modulus": modulus},
+        gold=gold.integer(found),
+        steps=" ".join(steps),
+    )

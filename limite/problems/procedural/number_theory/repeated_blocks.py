@@ -24,9 +24,9 @@ class RepeatedBlocks(Family):
     tag = "number-theory/divisibility"
     wordings = Wordings(
         block=(
-            "The digits <block:word> are written $<times>$ times in a row, which gives one long "
+            "The block <block:word> is written $<times>$ times in a row, which gives one long "
             "number. What remainder does it leave on division by $<modulus>$?",
-            "A number is written by repeating the block of digits <block:word> exactly $<times>$ "
+            "A number is written by repeating the block <block:word> exactly $<times>$ "
             "times. Find its remainder on division by $<modulus>$.",
         ),
         counting=(

@@ -83,7 +83,7 @@ class RightTriangles(Family):
             answer = gold.integer((low + high) // 2)
             steps += (
                 f"The hypotenuse is half the sum of the factors, largest for the first: "
-                f"$({low} + {high}) : 2 = {(low + high) // 2}$."
+                f"$({low} + {high}) \\div 2 = {(low + high) // 2}$."
             )
         else:
             found = [(low + high) // 2 for low, high in pairs]

@@ -37,7 +37,7 @@ class SquareMultiplier(Family):
             "By which smallest positive integer must $<number>$ be divided to give the square of "
             "an integer?",
             "Find the smallest positive divisor $d$ of $<number>$ for which the quotient "
-            "$<number> : d$ is a perfect square.",
+            "$\\frac{<number>}{d}$ is a perfect square.",
         ),
         root=(
             "Find the smallest positive integer $m$ for which $m^2$ is divisible by $<number>$.",

@@ -101,9 +101,9 @@ class TwoSquares(Family):
         ways = (count + 4) // 8 if single else count // 8
         steps += (
             " Signs and order give eight pairs for each way, but only four for the one with "
-            f"$a = 0$ or $a = b$: $({count} - 4) : 8 + 1 = {ways}$ ways."
+            f"$a = 0$ or $a = b$: $({count} - 4) \\div 8 + 1 = {ways}$."
             if single
-            else f" Signs and order give eight pairs for each way: ${count} : 8 = {ways}$ ways."
+            else f" Signs and order give eight pairs for each way: ${count} \\div 8 = {ways}$."
         )
         return Drawn(ask=ask, values={"number": number}, gold=gold.integer(ways), steps=steps)
 

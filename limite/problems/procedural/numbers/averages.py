@@ -24,13 +24,14 @@ class Averages(Family):
     wordings = Wordings(
         words={
             "who": ("Ana", "Luc", "Mira", "Tom", "Ines", "Jan", "Sara", "Omar"),
-            "test": ("tests", "games", "races", "rounds"),
+            "game": ("test", "game", "race", "round"),
         },
         missing=(
             "The average of $<count>$ numbers is $<average:ratio>$. All but one of them are "
             "$<known:integers>$. What is the other one?",
-            "In <test>, <who> has so far scored $<known:integers>$ points. How many points does "
-            "<who> need next, so that the average of all $<count>$ scores is $<average:ratio>$?",
+            "One <game> after the other, <who> has scored $<known:integers>$ points so far. How "
+            "many points does <who> need in the next <game>, so that the average of all $<count>$ "
+            "scores is $<average:ratio>$?",
         ),
         removed=(
             "The average of $<count>$ numbers is $<average:ratio>$. When one of them is taken "

@@ -26,10 +26,10 @@ class BaseConversion(Family):
     tag = "arithmetic/number-bases"
     wordings = Wordings(
         decimal=(
-            "Write the number $<number:word>_{<base>}$, which is given in base <known:text>, as "
-            "a decimal number.",
-            "Which number in the usual base ten is $<number:word>_{<base>}$? Its digits are those "
-            "of base <known:text>.",
+            "A number is written with the digits $<number:word>$ in base <known:text>. Write it in "
+            "the usual base ten.",
+            "Read in base <known:text>, which number do the digits $<number:word>$ stand for? "
+            "Answer in base ten.",
         ),
         other=(
             "Write $<number>$ in base <target:text>.",
@@ -50,11 +50,12 @@ class BaseConversion(Family):
         number = base.whole(rng, 12, base.slow_start(self.largest, difficulty))
         between = rng.random() < base.steady(self.between, difficulty)
         known = base.chosen(rng, _BASES)
+        number = max(number, known)  # at least two digits
         written = digits_in(number, known).upper()
         if not between and rng.random() < 0.5:
             return Drawn(
                 ask="decimal",
-                values={"number": written, "base": known, "known": _said(known)},
+                values={"number": written, "known": _said(known)},
                 gold=gold.integer(number),
                 steps=_expanded(number, known),
             )
@@ -81,11 +82,12 @@ class BaseConversion(Family):
     def solve(self, ask: str, values: Mapping[str, Any]) -> Gold | None:
         if ask == "other":
             return _greedy(values["number"], _base_of(values["target"]))
-        if _base_of(values["known"]) != values["base"]:
-            return None
-        number = int(values["number"], values["base"])
+        known = _base_of(values["known"])
+        number = int(values["number"], known)
         if ask == "decimal":
             return gold.integer(number)
+        if known != values["base"]:
+            return None
         return _greedy(number, _base_of(values["target"]))
 
 
@@ -93,7 +95,8 @@ def _said(number: int) -> str:
     """A base as the text names it, with the digits that are no figures."""
     if number <= 10:
         return f"${number}$"
-    last = f" to {_NAMES[number - 11]} for {number - 1}" if number > 11 else ""
+    joint = "and" if number == 12 else "to"
+    last = f" {joint} {_NAMES[number - 11]} for {number - 1}" if number > 11 else ""
     return f"${number}$ (with {'digits' if last else 'the digit'} A for 10{last})"
 
 

@@ -87,8 +87,8 @@ class ClockHands(Family):
                 gold=gold.integer(len(turns)),
                 steps=f"In the ${60 * (end - hour)}$ minutes the minute hand gains "
                 f"${gained}$ degrees on the hour hand, from ${-begin}$ to ${gained - begin}$. The "
-                f"angle fits where it is ahead by {said} degrees, whole turns aside, and these "
-                f"are ${len(turns)}$ places.",
+                f"angle fits where it is ahead by {said} degrees, whole turns aside. The number "
+                f"of such places is ${len(turns)}$.",
             )
         ahead = 30 * (hour % 12)
         gain = min(gain % 360 or 360 for gain in (ahead - degrees, ahead + degrees))

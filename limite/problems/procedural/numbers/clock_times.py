@@ -59,8 +59,8 @@ class ClockTimes(Family):
             whole, rest = divmod(lasts - to_hour, 60) if lasts >= to_hour else (0, 0)
             night = " (past midnight)" if late else ""
             steps = (
-                f"To the next full hour it is ${to_hour}$ minutes, then ${whole} \\cdot "
-                f"60$ minutes and ${rest}$ more are left{night}: ${to_hour} + {whole} \\cdot 60 + "
+                f"To the next full hour it is ${to_hour}$ min, then ${whole} \\cdot "
+                f"60$ min, and ${rest}$ min are left{night}: ${to_hour} + {whole} \\cdot 60 + "
                 f"{rest}$."
                 if lasts >= to_hour
                 else f"Both times lie in one hour, and the minutes differ by ${lasts}$."

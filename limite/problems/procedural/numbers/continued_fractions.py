@@ -28,7 +28,10 @@ class ContinuedFractions(Family):
             "What is the exact value of the continued fraction $[<first>; <others:integers>]$, "
             "whose partial quotients are these numbers?",
         ),
-        nested=("Compute $<nested:text>$.", "Write $<nested:text>$ as one fraction."),
+        nested=(
+            "Compute $<nested:text>$. Give a fraction in lowest terms.",
+            "Write $<nested:text>$ as one fraction in lowest terms.",
+        ),
         terms=(
             "Write $<ratio:ratio>$ as a simple continued fraction $[a_0; a_1, \\dots, a_n]$ of "
             "positive whole numbers, the last of them greater than $1$. Give "
@@ -65,10 +68,11 @@ class ContinuedFractions(Family):
         inner = str(terms[-1])
         for term in reversed(terms[:-1]):
             inner = f"{term} + \\frac{{1}}{{{inner}}}"
+        nested = kind >= 0.7 and count > 2
         return Drawn(
-            ask="value" if kind < 0.7 or count < 3 else "nested",
+            ask="nested" if nested else "value",
             values={"first": terms[0], "others": terms[1:], "nested": inner},
-            gold=gold.rational(value),
+            gold=gold.rational(value, lowest=nested),
             steps=f"From the inside out: {', '.join(steps)}.",
         )
 
@@ -91,7 +95,7 @@ class ContinuedFractions(Family):
         for term in terms[1:]:
             before, top = top, term * top + before
             lower, bottom = bottom, term * bottom + lower
-        return gold.rational(Fraction(top, bottom))
+        return gold.rational(Fraction(top, bottom), lowest=ask == "nested")
 
 
 def _taken_apart(value: Fraction) -> list[str]:

@@ -27,9 +27,9 @@ class DecimalProducts(Family):
     wordings = Wordings(
         words={"good": ("ribbon", "cable", "rope", "chain", "pipe")},
         products=(
-            "Compute $<sum:text>$ exactly.",
-            "What is the exact value of $<sum:text>$?",
-            "Work out $<sum:text>$ without rounding.",
+            "The exact value of $<sum:text>$ is $\\frac{N}{10^{<places>}}$ with an integer $N$. "
+            "Find $N$.",
+            "For which integer $N$ is $<sum:text> = \\frac{N}{10^{<places>}}$?",
         ),
         quotient=(
             "Divide $<dividend:decimal>$ by $<divisor:decimal>$. Give the exact quotient.",
@@ -78,12 +78,18 @@ class DecimalProducts(Family):
             finest = max(finest, places + more)
         for product_digits, places in shifted:
             total += product_digits * 10 ** (finest - places)
-        adding = " Then add the products with their signs." if count > 1 else ""
+        found = decimal_text(Fraction(total, 10**finest))
+        adding = (
+            "This"
+            if count == 1
+            else f"Added with their signs the products give ${found}$, and this"
+        )
         return Drawn(
             ask="products",
-            values={"sum": text},
-            gold=gold.terminating(Fraction(total, 10**finest)),
-            steps=f"Multiply without the points, then set them: {'; '.join(steps)}.{adding}",
+            values={"sum": text, "places": finest},
+            gold=gold.integer(total),
+            steps=f"Multiply without the points, then set them: {'; '.join(steps)}. {adding} is "
+            f"multiplied by $10^{{{finest}}}$.",
         )
 
     def solve(self, ask: str, values: Mapping[str, Any]) -> Gold | None:
@@ -93,7 +99,8 @@ class DecimalProducts(Family):
         for sign, left, right in _FACTORS.findall(values["sum"]):
             product = Fraction(left) * Fraction(right)
             total += -product if sign == "-" else product
-        return gold.terminating(total)
+        scaled = total * 10 ** values["places"]
+        return gold.integer(int(scaled)) if scaled.denominator == 1 else None
 
 
 def _number(rng: random.Random, digits: float) -> tuple[int, int]:

@@ -17,12 +17,12 @@ from limite.problems.procedural.family import Drawn, Ends, Family, dial
 from limite.problems.procedural.gold import Gold
 from limite.problems.procedural.wording import Wordings
 
-_PRODUCT = re.compile(r"the product of its digits is \$(\d+)\$")
-_CHANGE = re.compile(r"written backwards it is (larger|smaller) by \$(\d+)\$")
-_DIVISOR = re.compile(r"it is divisible by \$(\d+)\$")
+_PRODUCT = re.compile(r"the product of the digits is \$(\d+)\$")
+_CHANGE = re.compile(r"written backwards, the number becomes (larger|smaller) by \$(\d+)\$")
+_DIVISOR = re.compile(r"the number is divisible by \$(\d+)\$")
 _RISING = "every digit but the first is larger than the one before it"
-_SAME = "written backwards it is the same number"
-_DIFFERENT = "no two of its digits are equal"
+_SAME = "written backwards, the number stays the same"
+_DIFFERENT = "no two of the digits are equal"
 _NUMBER = re.compile("[0-9]+")
 Digits = tuple[int, ...]
 _SUMS = tuple(sum(map(int, str(number))) for number in range(1000))
@@ -121,12 +121,13 @@ def _fact(rng: random.Random, kind: int, digits: Digits) -> str:
     if kind == 0 and not change:
         return _SAME
     if kind == 0:
-        return f"written backwards it is {'larger' if change > 0 else 'smaller'} by ${abs(change)}$"
+        larger = "larger" if change > 0 else "smaller"
+        return f"written backwards, the number becomes {larger} by ${abs(change)}$"
     if kind == 1 and all(digits):
-        return f"the product of its digits is ${math.prod(digits)}$"
+        return f"the product of the digits is ${math.prod(digits)}$"
     if kind == 2:
         divisors = [each for each in (4, 5, 7, 8, 11, 13, 17, 19, 23) if not _number(digits) % each]
-        return f"it is divisible by ${base.chosen(rng, divisors)}$" if divisors else ""
+        return f"the number is divisible by ${base.chosen(rng, divisors)}$" if divisors else ""
     if kind == 3 and all(one < other for one, other in itertools.pairwise(digits)):
         return _RISING
     return _DIFFERENT if kind == 4 and len(set(digits)) == len(digits) else ""

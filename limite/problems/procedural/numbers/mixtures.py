@@ -27,24 +27,26 @@ class Mixtures(Family):
             "$<first>$ kg of a solution with $<low>\\%$ of <solute> and $<second>$ kg of one with "
             "$<high>\\%$ of <solute> are mixed (percentages by mass). What percentage of the "
             "mixture is <solute>?",
-            "How strong, in percent by mass, is the mixture of $<first>$ kg of a "
-            "$<low>\\%$ solution of <solute> and $<second>$ kg of a $<high>\\%$ solution?",
+            "How strong, in percent by mass, is the mixture of $<first>$ kg of <solute> solution "
+            "at $<low>\\%$ and $<second>$ kg of <solute> solution at $<high>\\%$?",
         ),
         added=(
             "How many kilograms of a solution with $<high>\\%$ of <solute> must be added to "
             "$<first>$ kg of one with $<low>\\%$, so that the mixture has $<wanted>\\%$ "
             "(percentages by mass)?",
-            "$<first>$ kg of a $<low>\\%$ solution of <solute> are to become a $<wanted>\\%$ "
-            "solution by adding a $<high>\\%$ solution, all by mass. How many kilograms of it are "
-            "needed?",
+            "To $<first>$ kg of <solute> solution at $<low>\\%$, stronger solution at $<high>\\%$ "
+            "is added until the mixture is at $<wanted>\\%$ (percentages by mass). How many "
+            "kilograms of the stronger solution are needed?",
         ),
         water=(
             "How many kilograms of water must be added to $<first>$ kg of a solution with "
-            "$<high>\\%$ of <solute> to make it a $<wanted>\\%$ solution (percentages by mass)?",
+            "$<high>\\%$ of <solute>, so that one with $<wanted>\\%$ results (percentages by "
+            "mass)?",
         ),
         dried=(
-            "How many kilograms of water must evaporate from $<second>$ kg of a $<wanted>\\%$ "
-            "solution of <solute>, so that a $<high>\\%$ solution is left (percentages by mass)?",
+            "How many kilograms of water must evaporate from $<second>$ kg of a solution with "
+            "$<wanted>\\%$ of <solute>, so that one with $<high>\\%$ is left (percentages by "
+            "mass)?",
         ),
     )
 

@@ -38,10 +38,11 @@ class OrderOfOperations(Family):
     name = "order-of-operations"
     tag = "arithmetic/expressions"
     wordings = Wordings(
-        "Compute $<expression:text>$.",
-        "What is the exact value of $<expression:text>$?",
-        "Evaluate $<expression:text>$ and give the exact result.",
-        "Find the value of $<expression:text>$ as a whole number or a fraction.",
+        "Compute $<expression:text>$. Give a whole number or a fraction in lowest terms.",
+        "What is the exact value of $<expression:text>$, as a whole number or a fraction in "
+        "lowest terms?",
+        "Evaluate $<expression:text>$ and give the exact result: a whole number, or a fraction in "
+        "lowest terms.",
     )
 
     operations: Ends = dial(2, 7, "how many operations", most=12)
@@ -61,7 +62,7 @@ class OrderOfOperations(Family):
             steps.append(step)
         return Drawn(
             values={"expression": parts[0].text},
-            gold=gold.rational(parts[0].value),
+            gold=gold.rational(parts[0].value, lowest=True),
             steps=f"Work from the inside out: {', '.join(steps)}.",
         )
 
@@ -90,7 +91,7 @@ class OrderOfOperations(Family):
             begins = sign == "("
         while signs:
             _apply(numbers, signs.pop())
-        return gold.rational(numbers[0])
+        return gold.rational(numbers[0], lowest=True)
 
 
 def _apply(numbers: list[Fraction], sign: str) -> None:

@@ -29,20 +29,20 @@ class RatioSharing(Family):
         largest=(
             "$<total>$ euros are shared among <people> <group> in proportion to "
             "$<weights:ratios>$. How many euros is the largest share?",
-            "In proportion to $<weights:ratios>$, $<total>$ kilograms of <good> are filled into "
-            "<people> bags. How many kilograms are in the heaviest bag?",
+            "$<total>$ kilograms of <good> are filled into <people> bags in proportion to "
+            "$<weights:ratios>$. How many kilograms are in the heaviest bag?",
         ),
         difference=(
             "$<total>$ euros are shared among <people> <group> in proportion to "
             "$<weights:ratios>$. By how many euros does the largest share exceed the smallest?",
-            "In proportion to $<weights:ratios>$, $<total>$ kilograms of <good> are filled into "
-            "<people> bags. How many kilograms heavier is the heaviest bag than the lightest?",
+            "$<total>$ kilograms of <good> are filled into <people> bags in proportion to "
+            "$<weights:ratios>$. How many kilograms heavier is the heaviest bag than the lightest?",
         ),
         total=(
             "An amount of money is shared among <people> <group> in proportion to "
             "$<weights:ratios>$. The largest share exceeds the smallest by $<difference>$ euros. "
             "How many euros are shared in all?",
-            "In proportion to $<weights:ratios>$, a load of <good> is filled into <people> bags. "
+            "A load of <good> is filled into <people> bags in proportion to $<weights:ratios>$. "
             "The heaviest bag weighs $<difference>$ kilograms more than the lightest. How many "
             "kilograms does the whole load weigh?",
         ),

@@ -31,7 +31,7 @@ class RomanNumerals(Family):
     wordings = Wordings(
         read=(
             "Which number is the Roman numeral <one:word>?",
-            "A stone bears the year <one:word>. Write it in ordinary digits.",
+            "A stone bears the Roman numeral <one:word>. Write this number in ordinary digits.",
         ),
         write=(
             "Write <number> as a Roman numeral.",
@@ -42,8 +42,7 @@ class RomanNumerals(Family):
             "What is <one:word> plus <two:word>, as a Roman numeral?",
         ),
         difference=(
-            "A house was built in the year <one:word> and burnt down in <two:word>. How many years "
-            "later was that, as a Roman numeral?",
+            "By how much is <two:word> larger than <one:word>? Answer with a Roman numeral.",
             "Take the Roman numeral <one:word> away from <two:word>. Answer with a Roman numeral.",
         ),
     )

@@ -100,8 +100,8 @@ class RoundedValues(Family):
 
 def _gold(digits: int, decimals: int) -> Gold:
     written = _decimal(digits, decimals)
-    short = written.rstrip("0").rstrip(".")
-    return attrs.evolve(gold.decimal(short, decimals=decimals), latex=written)
+    # Exactly this number: within half of its last place lies what was to be rounded, as well.
+    return attrs.evolve(gold.rational(Fraction(digits, 10**decimals)), latex=written)
 
 
 def _decimal(digits: int, decimals: int) -> str:

@@ -26,14 +26,16 @@ class SuccessivePercentages(Family):
     wordings = Wordings(
         words={"thing": _THINGS},
         after=(
-            "A <thing> costs $<start>$ crowns. Its price changes by these percentages, one after "
-            "the other: <changes:integers>. What does it cost then, in crowns?",
-            "The price of a <thing> is $<start>$ crowns. Find its price after these successive "
-            "changes in percent: <changes:integers>.",
+            "A <thing> costs $<start>$ crowns. Its price changes as in this list, each number "
+            "being the change in percent of the price just before it: $<changes:integers>$. What "
+            "does it cost then, in crowns?",
+            "The price of a <thing> is $<start>$ crowns. What is it, in crowns, after all changes "
+            "of this list, each in percent of the price just before it: $<changes:integers>$?",
         ),
         before=(
-            "After successive changes by these percentages: <changes:integers>, a <thing> costs "
-            "$<end:ratio>$ crowns. What did it cost before the changes, in crowns?",
+            "The price of a <thing> changes as in this list, each number being the change in "
+            "percent of the price just before it: $<changes:integers>$. Then the <thing> costs "
+            "$<end:ratio>$ crowns. What did it cost at first, in crowns?",
         ),
     )
 
@@ -59,14 +61,14 @@ class SuccessivePercentages(Family):
                 ask="before",
                 values={"changes": changes, "end": price},
                 gold=gold.integer(start),
-                steps=f"All changes together multiply by ${ratio_text(factor)}$, so the price "
-                f"before was ${ratio_text(price)} : {ratio_text(factor)} = {start}$.",
+                steps=f"The whole list multiplies by ${ratio_text(factor)}$, so the price "
+                f"before was ${ratio_text(price)} \\div {ratio_text(factor)} = {start}$.",
             )
         return Drawn(
             ask="after",
             values={"start": start, "changes": changes},
             gold=gold.rational(price),
-            steps=f"Multiply by one factor for each change: {', '.join(steps)}.",
+            steps=f"Multiply by the factor of each change: {', '.join(steps)}.",
         )
 
     def solve(self, ask: str, values: Mapping[str, Any]) -> Gold | None:

@@ -40,15 +40,15 @@ class WorkRates(Family):
             "number.",
         ),
         staged=(
-            "Alone, the first of <people> <role> would need $<first>$ hours for a job; for all "
-            "others of them this time is known too: $<hours:integers>$ hours. The first one works "
-            "alone for $<start>$ hours, then all of them finish the job together. How many hours "
-            "does that last part take? Give the exact number.",
+            "Each working alone, <people> <role> would need $<hours:integers>$ hours respectively "
+            "for the same job. The first one works alone for $<start>$ hours, then all of them "
+            "finish the job together. How many hours does that last part take? Give the exact "
+            "number.",
         ),
         alone=(
-            "Together, <people> <role> do a job in $<together:ratio>$ hours. For all of them but "
-            "the last, the time needed alone is known: $<hours:integers>$ hours. How many hours "
-            "would the last one need alone?",
+            "Together, <people> <role> do a job in $<together:ratio>$ hours. Of the times that "
+            "each of them would need alone, in hours, all but the last are known: "
+            "$<hours:integers>$. How many hours would the last one need alone?",
         ),
     )
 
@@ -86,7 +86,7 @@ class WorkRates(Family):
             start = base.whole(rng, 2, hours[0] - 1)
             rest = 1 - Fraction(start, hours[0])
             answer = rest / rate
-            values |= {"first": hours[0], "hours": hours[1:], "start": start}
+            values["start"] = start
             steps = (
                 f"After ${start}$ hours, $1 - \\frac{{{start}}}{{{hours[0]}}} = "
                 f"{ratio_text(rest)}$ of the job is left. Together they do ${ratio_text(rate)}$ of "
@@ -108,9 +108,9 @@ class WorkRates(Family):
     def solve(self, ask: str, values: Mapping[str, Any]) -> Gold | None:
         # The job is cut into so many pieces that all do whole numbers of them in an hour.
         hours = list(values["hours"])
-        if len(hours) + (ask in ("staged", "alone")) != values["people"]:
+        if len(hours) + (ask == "alone") != values["people"]:
             return None
-        extra = [values[name] for name in ("drain", "first") if name in values]
+        extra = [values["drain"]] if ask == "drain" else []
         pieces = 1
         for each in hours + extra:
             pieces *= each
@@ -119,9 +119,7 @@ class WorkRates(Family):
             done -= pieces // values["drain"]
         left = pieces
         if ask == "staged":
-            alone = pieces // values["first"]
-            left -= alone * values["start"]
-            done += alone
+            left -= pieces // hours[0] * values["start"]
         if ask == "alone":
             left, done = pieces, pieces / values["together"] - done
         if done <= 0 or left < 0:
