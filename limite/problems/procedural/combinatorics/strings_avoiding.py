@@ -42,7 +42,8 @@ class StringsAvoiding(Family):
 
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
         long = base.whole_near(rng, base.steady(self.pattern, difficulty))
-        length = max(base.whole_near(rng, base.steady(self.length, difficulty)), long + 1)
+        most = base.steady(self.length, difficulty)
+        length = max(base.whole(rng, int(0.75 * most), most), long + 1)
         three = rng.random() < 0.2 + 0.4 * difficulty
         symbols = base.chosen(rng, _ALPHABETS[three])
         pattern = "".join(base.chosen(rng, symbols) for _ in range(long))

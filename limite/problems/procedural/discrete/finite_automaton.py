@@ -96,7 +96,14 @@ class FiniteAutomaton(Family):
             return Drawn(
                 ask="state", values=values, gold=gold.integer(trail[-1]), steps=f"{steps}."
             )
-        inside = trail[-1] in accepting
+        last, wanted = trail[-1], rng.random() < 0.5
+        if wanted and last not in accepting:
+            accepting = sorted([last, *accepting[1:]])
+        elif not wanted and last in accepting:
+            others = [each for each in range(1, states + 1) if each not in accepting]
+            accepting = sorted([each for each in accepting if each != last] + others[:1])
+        values["accepting"] = " or ".join(f"state ${each}$" for each in accepting)
+        inside = last in accepting
         return Drawn(
             ask="accepts",
             values=values,

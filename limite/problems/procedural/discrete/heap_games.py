@@ -59,6 +59,9 @@ class HeapGames(Family):
         heaps = [base.whole(rng, 1, most) for _ in range(count)]
         total = functools.reduce(lambda one, other: one ^ other, heaps)
         ask = "moves" if count > 2 and rng.random() < 0.5 else "winner"
+        alone = sum(heap ^ total < heap for heap in heaps) == 1
+        if ask == "moves" and alone and rng.random() < 0.5:
+            heaps = [base.whole(rng, 1, most) for _ in range(count)]
         if ask == "winner" and rng.random() < 0.52:
             if heaps[-1] != total:  # balanced, unless that heap would be gone
                 heaps[-1] ^= total

@@ -55,7 +55,9 @@ class TriangleKinds(Family):
         a, b = base.whole(rng, 3, size), base.whole(rng, 3, size)
         if rng.random() < 0.4:
             near = a + b if rng.random() < 0.5 else abs(a - b)
-            c = max(1, near + base.whole(rng, -3, 3))
+            inside = rng.random() < 0.5
+            far = base.whole(rng, 1, 3) if inside else base.whole(rng, 0, 2)
+            c = max(1, near - far if inside == (near == a + b) else near + far)
             low, mid, high = sorted((a, b, c))
             fits = low + mid > high
             relation = "more than" if fits else "less than" if low + mid < high else "equal to"

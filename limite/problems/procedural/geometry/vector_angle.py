@@ -85,7 +85,7 @@ class VectorAngle(Family):
             a: tuple[int, ...] = (p, q)
             b: tuple[int, ...] = {45: (p - q, p + q), 90: (-q, p), 135: (-p - q, p - q)}[angle]
         else:
-            angle, a, b = base.chosen(rng, _PAIRS)
+            angle, a, b = base.chosen(rng, _PAIRS[base.chosen(rng, (30, 45, 60, 90))])
             order = base.shuffled(rng, range(3))
             signs = [1 if rng.random() < 0.5 else -1 for _ in range(3)]
             a = tuple(a[place] * sign for place, sign in zip(order, signs, strict=True))
@@ -158,4 +158,4 @@ def _pairs() -> Iterator[tuple[int, tuple[int, ...], tuple[int, ...]]]:
                     yield angle, a, b
 
 
-_PAIRS = tuple(_pairs())
+_PAIRS = {angle: tuple(pair for pair in _pairs() if pair[0] == angle) for angle in (30, 45, 60, 90)}

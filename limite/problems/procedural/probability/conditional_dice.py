@@ -88,15 +88,16 @@ class ConditionalDice(Family):
             steps = (
                 f"The sum ${high}$ comes about with ${low}, \\dots, {high - low}$ on the first "
                 f"die, in ${all_of}$ ways. {'One' if good == 1 else 'Two'} of them "
-                f"{'has' if good == 1 else 'have'} a ${two}$: it goes with ${high - two}$."
+                f"{'has' if good == 1 else 'have'} the number ${two}$: it goes with ${high - two}$."
             )
         elif ask == "sum":
             high = base.whole(rng, two + 1, two + faces)
             all_of, good = 2 * faces - 1, 1 if high == 2 * two else 2
             steps = (
-                f"A ${two}$ is on the first die in ${faces}$ pairs, on the second in ${faces}$, on "
-                f"both in one: ${2 * faces} - 1 = {all_of}$ pairs. The sum ${high}$ needs "
-                f"${high - two}$ beside it, in {'one pair' if good == 1 else 'two orders'}."
+                f"The number ${two}$ is on the first die in ${faces}$ pairs, on the second in "
+                f"${faces}$, on both in one: ${2 * faces} - 1 = {all_of}$ pairs. The sum "
+                f"${high}$ needs ${high - two}$ beside it, in "
+                f"{'one pair' if good == 1 else 'two orders'}."
             )
         elif ask == "total":
             two = max(two, 3)

@@ -69,7 +69,7 @@ class FairGames(Family):
             return self._again(rng, difficulty)
         parts = base.whole(rng, 3, 6 + 6 * difficulty)
         chance = Fraction(base.whole(rng, 1, parts - 1), parts)
-        loss = base.whole(rng, 1, 12)
+        loss = base.whole(rng, 2, 12)
         if ask == "price":
             prize = base.whole(rng, 2, 30)
             gain, cost = chance * prize, (1 - chance) * loss
@@ -123,7 +123,7 @@ class FairGames(Family):
 
     def _again(self, rng: random.Random, difficulty: float) -> Drawn:
         most = base.steady(self.faces, difficulty)
-        faces = base.whole(rng, max(4, int(most) - 4), most)
+        faces = base.whole(rng, max(4, int(most / 2)), most)
         rolls = base.whole_near(rng, base.steady(self.rolls, difficulty))
         value = Fraction(faces + 1, 2)
         steps = f"With one roll left it pays ${ratio_text(value)}$ on average."

@@ -54,7 +54,7 @@ class FavourableChances(Family):
         most = base.steady(self.most, difficulty)
         ask = base.rising(rng, ("fee", "insured", "gain", "better"), difficulty)
         high = base.whole(rng, 4, most)
-        low = base.whole(rng, 1, high - 1)
+        low = base.whole(rng, 2, high - 1)
         if ask == "gain":
             win, loss = base.whole(rng, 2, most), base.whole(rng, 2, most)
             edge = Fraction(loss, win + loss)

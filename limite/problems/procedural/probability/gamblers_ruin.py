@@ -150,7 +150,7 @@ def _power(number: Fraction, exponent: int) -> str:
 
 
 def _place(rng: random.Random, start: int, chance: Fraction, difficulty: float) -> Drawn:
-    jumps = base.whole(rng, 3, 4 + 4 * difficulty)
+    jumps = base.whole(rng, 3, 5 + 3 * difficulty)
     right = base.whole(rng, 1, jumps - 1)
     ways = 1
     for each in range(right):

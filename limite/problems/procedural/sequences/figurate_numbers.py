@@ -41,7 +41,7 @@ class FigurateNumbers(Family):
         ),
         below=(
             "How many triangular numbers $1, 3, 6, 10, \\dots$ are at most $<value>$?",
-            "Rows of $1$, $2$, $3$, ... stones are laid one after the other as long as the stones "
+            "Rows of $1, 2, 3, \\dots$ stones are laid one after the other as long as the stones "
             "suffice. There are $<value>$ stones. How many full rows are there?",
         ),
         pyramid=(

@@ -81,19 +81,15 @@ class MixedProgressions(Family):
                 gold=gold.ordered(terms, ("a", "b", "c")),
                 steps=steps,
             )
-        step = base.whole(rng, 2, size)
+        # A larger change would leave room for a second progression.
+        step = base.whole(rng, 2, min(size, terms[2] - terms[0] - 1))
         shift = base.whole(rng, 1, terms[1])
         b = terms[1] - shift
         a, c = b - step, b + step
         x, y, z = terms[0] - a, shift, terms[2] - c
-        while min(x, z) < 1 or (b + x) * (b + z) <= terms[1] * terms[1]:
-            # All changes are increases, and only one progression fits: the middle is lowered.
-            b, a, c, y = b - 1, a - 1, c - 1, y + 1
-            x, z = x + 1, z + 1
-            if y > 2000:
-                return self._plain()
-        if (b + x) * (b + z) <= terms[1] * terms[1]:
-            return self._plain()
+        lower = max(0, 1 - min(x, z))  # so that all changes are increases
+        a, b, c = a - lower, b - lower, c - lower
+        x, y, z = x + lower, y + lower, z + lower
         product = terms[1] * terms[1]
         steps = (
             f"The middle number is $b = {3 * b} : 3 = {b}$. With the difference $d$ the new "
@@ -106,14 +102,6 @@ class MixedProgressions(Family):
             values={"sum": 3 * b, "x": x, "y": y, "z": z},
             gold=gold.ordered((a, b, c), ("a", "b", "c")),
             steps=steps,
-        )
-
-    def _plain(self) -> Drawn:
-        return Drawn(
-            ask="product",
-            values={"sum": 14, "product": 64},
-            gold=gold.ordered((2, 4, 8), ("a", "b", "c")),
-            steps="The product is $b^3 = 64$, so $b = 4$. Then $a + c = 10$ and $ac = 16$.",
         )
 
     def solve(self, ask: str, values: Mapping[str, Any]) -> Gold | None:
