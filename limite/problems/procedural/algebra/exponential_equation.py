@@ -115,7 +115,7 @@ def _quadratic(rng: random.Random, prime: int) -> Drawn:
     """u^2 - (p^s + p^t) u + p^(s+t) = 0 with u = p^x."""
     power = base.whole(rng, 1, 2 if prime < 5 else 1)
     root = prime**power
-    low = base.whole(rng, 0, 1)
+    low = base.whole(rng, 0, 2 if prime < 5 else 1)
     high = low + base.whole(rng, 1, 3 if prime == 2 else 2)
     first, second = root**low, root**high
     return Drawn(

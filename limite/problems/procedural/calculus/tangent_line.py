@@ -73,12 +73,13 @@ class TangentLine(Family):
         if ask == "normal":
             found = lines.said((1, rise, t + rise * height))
             how += (
-                f". The tangent runs along $(1, {ratio_text(rise)})$, and the normal is square to "
-                f"that: $x + my$ with $m = {ratio_text(rise)}$ is the same on all of it"
+                f". The tangent runs along $(1, {ratio_text(rise)})$, and the normal is "
+                f"perpendicular to that: $x + my$ with $m = {ratio_text(rise)}$ is the same on all "
+                "of it"
             )
         else:
             found = lines.said((rise, -1, rise * t - height))
-            how += f", and $y - mx$ with $m = {ratio_text(rise)}$ is the same on all the line"
+            how += f", and $y - mx$ with $m = {ratio_text(rise)}$ is the same all along the line"
         return Drawn(ask=ask, values=values, gold=found, steps=f"{how}.")
 
     def solve(self, ask: str, values: Mapping[str, Any]) -> Gold | None:

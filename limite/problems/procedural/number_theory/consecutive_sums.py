@@ -51,7 +51,9 @@ class ConsecutiveSums(Family):
     def draw(self, rng: random.Random, difficulty: float) -> Drawn:
         number = base.whole(rng, 14, base.slow_start(self.number, difficulty))
         if rng.random() < 0.6:
-            number = 3 * base.whole(rng, 5, base.slow_start(self.number, difficulty) / 3)
+            part = base.chosen(rng, (3, 5, 9, 15))
+            top = base.slow_start(self.number, difficulty) / part
+            number = part * base.whole(rng, 2, max(2.0, top))
         while len([d for d in divisors(number) if d % 2]) < 2:
             number += 1
         ask = base.chosen(rng, ("count", "longest", "lengths", "integers"))

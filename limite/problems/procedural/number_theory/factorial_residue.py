@@ -54,8 +54,10 @@ class FactorialResidue(Family):
         below = base.whole(rng, 1, base.steady(self.below, difficulty))
         number = prime - below
         ask = base.chosen(rng, ("factorial", "scaled", "product", "unknown"))
-        if below == 1 and ask == "factorial":
+        if below < 3 and ask == "factorial":  # always -1 and 1
             ask = "scaled"
+        if below == 2 and ask == "product":
+            ask = "unknown"
         # Wilson: (p-1)! is -1, and the factors above the number are -1, -2, ...
         residue, missing = prime - 1, list(range(1, below))
         steps = f"By Wilson's theorem ${prime - 1}! \\equiv -1 \\pmod{{{prime}}}$. "

@@ -54,9 +54,12 @@ class PellEquation(Family):
         if place > 1 and rng.random() < 0.3:
             return self._count(rng, number, first, place)
         x, y = first
+        listing = ", ".join(f"({above}, {below})" for above, below in _convergents(number))
         steps = (
-            f"The convergents of $\\sqrt{{{number}}}$ lead to the first solution "
-            f"${x}^2 - {number} \\cdot {y}^2 = {x * x} - {number * y * y} = 1$."
+            f"The smallest solution is a convergent $\\frac{{x}}{{y}}$ of $\\sqrt{{{number}}}$. "
+            f"As pairs $(x, y)$ the convergents begin with ${listing}$, and the last of these is "
+            f"the first that fits: ${x}^2 - {number} \\cdot {y}^2 = {x * x} - {number * y * y} "
+            "= 1$."
         )
         for index in range(2, place + 1):
             x, y = first[0] * x + number * first[1] * y, first[0] * y + first[1] * x
@@ -117,15 +120,22 @@ def _root_text(first: tuple[int, int], number: int) -> str:
 
 
 def _fundamental(number: int) -> tuple[int, int]:
-    """The smallest solution, from the continued fraction of the root."""
+    """The smallest solution."""
+    return _convergents(number)[-1]
+
+
+def _convergents(number: int) -> list[tuple[int, int]]:
+    """From the continued fraction of the root, up to the first that solves the equation."""
     root = math.isqrt(number)
     shift, divisor, part = 0, 1, root
     above, x = 1, root
     below, y = 0, 1
+    found = [(x, y)]
     while x * x - number * y * y != 1:
         shift = divisor * part - shift
         divisor = (number - shift * shift) // divisor
         part = (root + shift) // divisor
         above, x = x, part * x + above
         below, y = y, part * y + below
-    return x, y
+        found.append((x, y))
+    return found

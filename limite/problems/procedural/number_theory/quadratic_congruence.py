@@ -79,7 +79,7 @@ class QuadraticCongruence(Family):
             step *= prime
             steps.append(
                 f"Modulo ${prime}$ it says $x^2 \\equiv {square % prime}$, so $x$ is one of "
-                f"${', '.join(map(str, roots))}$."
+                f"${', '.join(map(str, roots))}$, as ${roots[0]}^2 = {roots[0] ** 2}$."
             )
         found.sort()
         if len(primes) > 1:

@@ -55,19 +55,19 @@ class RightTriangles(Family):
         ask = base.chosen(rng, ("legs", "largest", "difference", "sums"))
         if ask in ("legs", "largest"):
             number = base.whole(rng, 5, base.steady(self.leg, difficulty))
+            if ask == "legs":
+                number = _richer(rng, number, 2)
             product, sides = number * number, ("c", "b")
             start = f"With the other leg $b$ and the hypotenuse $c$, $(c - b)(c + b) = {product}$. "
         else:
             number = base.whole(rng, 15, base.slow_start(self.number, difficulty))
+            if ask == "difference":
+                number = _richer(rng, number, 1)
             if number % 4 == 2:
                 number += 1
             product, sides = number, ("x", "y" if ask == "difference" else "a")
             start = f"$(x - {sides[1]})(x + {sides[1]}) = {number}$. "
-        pairs = [
-            (d, product // d)
-            for d in divisors(product)
-            if d * d < product and (d + product // d) % 2 == 0
-        ]
+        pairs = _pairs(product)
         if not pairs:  # 16, for instance, has only the pair of two fours beside unequal ones
             return self._safe(rng)
         listing = ", ".join(f"${low} \\cdot {high}$" for low, high in pairs)
@@ -116,3 +116,20 @@ class RightTriangles(Family):
         if ask == "largest":
             return gold.integer(max(found)) if found else None
         return gold.integer(len(found))
+
+
+def _pairs(product: int) -> list[tuple[int, int]]:
+    """Different factors of it, both even or both odd, the smaller first."""
+    return [
+        (d, product // d)
+        for d in divisors(product)
+        if d * d < product and (d + product // d) % 2 == 0
+    ]
+
+
+def _richer(rng: random.Random, number: int, power: int) -> int:
+    """Often the next number whose power has several pairs: most have one."""
+    for candidate in range(number, number + 10):
+        if len(_pairs(candidate**power)) > 1 and rng.random() < 0.3 * power:
+            return candidate
+    return number

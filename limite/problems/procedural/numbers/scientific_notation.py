@@ -46,7 +46,7 @@ class ScientificNotation(Family):
         ),
     )
 
-    digits: Ends = dial(1.5, 3.5, "digits of every number", most=8)
+    digits: Ends = dial(1.5, 3.5, "digits of every number", most=5)
     factors: Ends = dial(2, 3, "how many factors", least=2, most=6)
     exponent: Ends = dial(6, 30, "largest exponent", least=3, most=300)
 

@@ -61,7 +61,7 @@ class Weekdays(Family):
                 values={"day": _DAYS[day], "count": count},
                 gold=gold.string(_DAYS[(day - rest if ago else day + rest) % 7]),
                 steps=f"${count} = {count // 7} \\cdot 7 + {rest}$, and whole weeks change "
-                f"nothing. Count ${rest}$ on from {_DAYS[day]}{', backwards' if ago else ''}.",
+                f"nothing. Count ${rest}$ {'back' if ago else 'on'} from {_DAYS[day]}.",
             )
         year = base.whole(rng, 1900, 2060)
         known = _date(rng, year)
