@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from limite.core.hookspecs import Registrar, hookimpl
+from limite.problems import gym
 from limite.problems.procedural.areas import families
 
 plugins = "limite.plugins"
@@ -41,7 +42,7 @@ def limite_register(registry: Registrar) -> None:
     registry.generator("linear-system", f"{procedural}.linear_system:LinearSystem")
     registry.generator("modular-expression", f"{procedural}.modular_expression:ModularExpression")
     registry.generator("sum-chain", f"{procedural}.sum_chain:SumChain")
-    for name, target in families():
+    for name, target in (*families(), *gym.families()):
         registry.generator(name, target)
 
     registry.attention("global", f"{plugins}.attention.everywhere:Global")

@@ -12,6 +12,7 @@ from limite.core.errors import LimiteError, SettingsError, did_you_mean, sentenc
 from limite.core.kinds import Generator
 from limite.core.seeds import Seeds
 from limite.core.types import Problem
+from limite.problems import gym
 
 LOOKS = (0.0, 0.5, 1.0)
 """The difficulties at which a family is looked at: easy, middling, hard."""
@@ -35,7 +36,7 @@ class Share:
 def family(name: str, settings: Mapping[str, Any] | None = None) -> Generator:
     """The family of this name; one that does not exist is told with the nearest that does."""
     registry = load_registry()
-    cls = registry.get("generator", name).load()
+    cls = class_of(name)
     if settings:
         from limite.core.config import structure  # late: it needs cattrs
 
@@ -44,6 +45,15 @@ def family(name: str, settings: Mapping[str, Any] | None = None) -> Generator:
         return cast(Generator, cls())
     except Exception as error:  # a family may be anyone's
         raise LimiteError(f"the family {name!r} cannot be made: {sentence(error)}") from error
+
+
+def class_of(name: str) -> type[Any]:
+    """The class of the family of this name; where an extra is lacking, it is told."""
+    registry = load_registry()
+    needs = "" if name in registry.names("generator") else gym.lacking(name)
+    if needs:
+        raise LimiteError(needs)
+    return registry.get("generator", name).load()
 
 
 def names_by_area() -> dict[str, list[str]]:

@@ -9,9 +9,8 @@ import attrs
 import click
 
 from limite.core.cli.table import show_json
-from limite.core.discover import load_registry
 from limite.problems.files import record_of
-from limite.problems.gen.families import LOOKS, family, samples
+from limite.problems.gen.families import LOOKS, class_of, family, samples
 from limite.problems.gen.list import look
 
 
@@ -20,7 +19,7 @@ from limite.problems.gen.list import look
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show(name: str, as_json: bool) -> None:
     """Show one family: its dial, its settings, and an easy, a middling and a hard problem."""
-    cls = load_registry().get("generator", name).load()
+    cls = class_of(name)
     page = look(name, cls)
     page["doc"] = inspect.cleandoc(cls.__doc__ or "")
     component = family(name)
