@@ -33,6 +33,7 @@ from limite.core.recipe.stages import (
     Soup,
     StrongWeak,
 )
+from limite.core.rollout.repetition import RepetitionDetector
 from limite.core.rollout.shaping import OverlongPenalty
 from limite.core.tokenizer import CharacterTokenizer
 from limite.core.train.correction import Correction
@@ -41,7 +42,16 @@ PAGE = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text(encoding="u
 MODELS = (ModelSpec, LlamaSpec, LinearScaling, Llama3Scaling, YarnScaling)
 TOKENIZERS = (CharacterTokenizer, PretrainedTokenizer)
 STAGES = (SFT, Distill, RL, FitCritic, Preference, Soup, Eval)
-PARTS = (Mix, HealthLimits, OverlongPenalty, Correction, CriticSettings, Greedy, StrongWeak)
+PARTS = (
+    Mix,
+    HealthLimits,
+    OverlongPenalty,
+    RepetitionDetector,
+    Correction,
+    CriticSettings,
+    Greedy,
+    StrongWeak,
+)
 SETTINGS = (Recipe, *STAGES, *PARTS, *MODELS, *TOKENIZERS)
 
 

@@ -27,6 +27,7 @@ from limite.core.recipe.objective_checks import (
     correction_faults,
     overlong_faults,
     reference_faults,
+    repetition_faults,
 )
 from limite.core.recipe.overlap_checks import (
     Questions,
@@ -167,6 +168,7 @@ def look_over(recipe: Recipe, registry: Registry, *, complete: bool = True) -> F
             ask(reference_faults(stage, registry), *place)
             ask(correction_faults(stage, registry), *place)
             ask(overlong_faults(stage), *place)
+            ask(repetition_faults(stage), *place)
             ask(dealing_faults(stage), *place)
             ask(advantage_faults(stage), *place)
             ask(critic_faults(recipe, name, stage, registry), *place)

@@ -58,6 +58,13 @@ def reference_faults(stage: RL, registry: Registry) -> Iterator[Fault]:
         yield Fault(("reference_reset_every",), "needs a 'reference' to replace")
 
 
+def repetition_faults(stage: RL) -> Iterator[Fault]:
+    """A penalty for what nobody looks for."""
+    if stage.repetition_penalty and stage.repetition is None:
+        message = "without 'repetition' no response is looked at, so that none is penalised"
+        yield Fault(("repetition_penalty",), message)
+
+
 def overlong_faults(stage: RL) -> Iterator[Fault]:
     """A penalty on length needs a limit that is the stage's own, and a buffer within it."""
     penalty = stage.overlong

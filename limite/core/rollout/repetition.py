@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 from attrs.validators import ge, gt, le
@@ -18,6 +18,8 @@ RULE = (
     "windows: every window_words words in a row; "
     "repetitive: distinct windows / windows < threshold"
 )
+UNSETTLED = "\ufffd"  # what stands for the bytes of a character that is not whole
+MOST_HELD = 4  # tokens; no character has more bytes
 WORD_BITS = 32  # of a word's number within its row
 
 
@@ -25,9 +27,21 @@ WORD_BITS = 32  # of a word's number within its row
 class RepetitionDetector:
     """A text is repetitive where fewer than ``threshold`` of its word windows are distinct."""
 
-    min_words: int = attrs.field(default=500, validator=ge(1), metadata={"unit": "words"})
-    window_words: int = attrs.field(default=4, validator=ge(1), metadata={"unit": "words"})
-    threshold: float = attrs.field(default=0.15, validator=[gt(0.0), le(1.0)])
+    min_words: int = attrs.field(
+        default=500,
+        validator=ge(1),
+        metadata={"unit": "words", "help": "a shorter text is never called repetitive"},
+    )
+    window_words: int = attrs.field(
+        default=4,
+        validator=ge(1),
+        metadata={"unit": "words", "help": "in a row, that make a window"},
+    )
+    threshold: float = attrs.field(
+        default=0.15,
+        validator=[gt(0.0), le(1.0)],
+        metadata={"help": "share of windows that are distinct, below which a text is repetitive"},
+    )
     every_tokens: int = attrs.field(
         default=512,
         validator=ge(1),
@@ -95,6 +109,45 @@ class Repetitions:
         other = Repetitions(self.detector, 0)
         other._rows = [row.copy() for row in self._rows]
         return other
+
+
+class Texts:
+    """The texts of the rows of a batch, read from their tokens as these come."""
+
+    def __init__(self, detector: RepetitionDetector, rows: int) -> None:
+        self.detector = detector
+        self._texts = Repetitions(detector, rows)
+        self._read = [0] * rows  # tokens
+
+    def select(self, rows: Sequence[int]) -> None:
+        """Keeps these rows, in this order; see ``Repetitions.select``."""
+        self._texts.select(rows)
+        self._read = [self._read[row] for row in rows]
+
+    def repetitive(
+        self, tokens: Mapping[int, Sequence[int]], decode: Callable[[Sequence[int]], str]
+    ) -> list[int]:
+        """Those of the rows in ``tokens`` (all they have so far) that repeat themselves.
+
+        A character may take several tokens: those of one that is not whole yet wait for the rest.
+        """
+        pieces = [""] * len(self._read)
+        for row, ids in tokens.items():
+            new = ids[self._read[row] :]
+            pieces[row], taken = settled(new, decode)
+            self._read[row] += taken
+        self._texts.feed(pieces)
+        verdicts = self._texts.repetitive()
+        return [row for row in tokens if verdicts[row]]
+
+
+def settled(ids: Sequence[int], decode: Callable[[Sequence[int]], str]) -> tuple[str, int]:
+    """The text of ``ids`` without a last character that is not whole, and how many were read."""
+    for held in range(min(MOST_HELD, len(ids)) + 1):
+        text = decode(ids[: len(ids) - held])
+        if not text.endswith(UNSETTLED):
+            return text, len(ids) - held
+    return decode(ids), len(ids)  # no character is that long: the tokens mean nothing
 
 
 class _Words:

@@ -29,14 +29,16 @@ from limite.core.kernels.layout import Layout
 from limite.core.kinds import Request
 from limite.core.model.settings import DecoderSpec
 from limite.core.rollout.budget import check_response
+from limite.core.rollout.repetition import RepetitionDetector, Texts
 from limite.core.rollout.uniforms import row_keys, uniforms
 from limite.core.tokenizer import Tokenizer
-from limite.core.types import Response
+from limite.core.types import FinishReason, Response
 
 ROWS = 32
 SLOTS = 1024  # rows at once, at most
 CAPACITY = 64  # tokens, the least
 UNIFORM_BLOCK = 64  # positions drawn ahead
+NEVER = np.iinfo(np.int64).max
 LIKELIEST = 1e-6
 """The temperature at which the likeliest token is as good as certain."""
 
@@ -77,7 +79,7 @@ class Sampler:
     tokenizer's), and those that the tokenizer leaves unused. Finished rows are removed when they
     make up the share ``compact_at`` of the batch. With ``listed_tokens`` the likeliest tokens of
     every position are recorded with it, the drawn one in place of the last where it is not among
-    them.
+    them. With a ``detector`` a response that repeats itself ends where that is found.
     """
 
     def __init__(
@@ -92,6 +94,7 @@ class Sampler:
         forbid_from: int | None = None,
         compact_at: float = 0.25,
         listed_tokens: int | None = None,
+        detector: RepetitionDetector | None = None,
     ) -> None:
         if not temperature > 0:
             raise LimiteError(f"temperature must be above 0, got {temperature}")
@@ -108,6 +111,7 @@ class Sampler:
         self.forbid_from = tokenizer.vocabulary if forbid_from is None else forbid_from
         self.compact_at = compact_at
         self.listed_tokens = listed_tokens
+        self.detector = detector
         self.device = decoder.device
         unused = [each for each in tokenizer.unused_ids if each < self.forbid_from]
         self.unused = torch.tensor(unused, device=self.device) if unused else None
@@ -183,6 +187,8 @@ class _Wave:
         self.logprobs = torch.zeros(shape, device=sampler.device)  # [T, R] nats
         self.lists: list[tuple[Tensor, Tensor]] = []  # of each position: ids and nats, [R, K]
         self.eos = torch.tensor(sorted(sampler.eos_ids), device=sampler.device)
+        self.stopped_at = np.full(len(chosen), NEVER)  # [R] tokens, where it repeats itself
+        self.texts = None if sampler.detector is None else Texts(sampler.detector, len(chosen))
         kept = self._keep(np.arange(len(chosen)))
         self._prefill([chosen[column].prompt_ids for column in kept])
 
@@ -198,6 +204,9 @@ class _Wave:
         self.owners, self.keys = self.owners[kept], self.keys[kept]
         self.owners[len(columns) :] = -1
         self.budgets, self.prompts = self.budgets[kept], self.prompts[kept]
+        self.stopped_at = self.stopped_at[kept]
+        if self.texts is not None:
+            self.texts.select(kept.tolist())
         device = self.sampler.device
         there = torch.from_numpy(kept).to(device)
         self.tokens = self.tokens.index_select(1, there)
@@ -245,6 +254,8 @@ class _Wave:
             self.done |= token == only_eos if only_eos is not None else torch.isin(token, self.eos)
             if self.position in self.row_ends:
                 self.done |= self.row_budgets <= self.position
+            if self.texts is not None and self.texts.detector.due(self.position):
+                self._stop_repetitions(self.texts)
             finished = int(self.done.sum())
             if finished == self.rows:
                 responses = self._responses(np.flatnonzero(self.owners >= 0))
@@ -256,6 +267,17 @@ class _Wave:
                 self.hidden = self.sampler.decoder.step(token, self.cache)
                 return responses
             self.hidden = self.sampler.decoder.step(token, self.cache)  # [R, width]
+
+    def _stop_repetitions(self, texts: Texts) -> None:
+        """Ends the rows that go on and repeat themselves."""
+        going_on = np.flatnonzero(~self.done.cpu().numpy())
+        tokens = self.tokens[: self.position].cpu().numpy()
+        found = texts.repetitive(
+            {row: tokens[:, row].tolist() for row in going_on.tolist()},
+            self.sampler.tokenizer.decode,
+        )
+        self.stopped_at[found] = self.position
+        self.done[torch.tensor(found, dtype=torch.int64, device=self.sampler.device)] = True
 
     def _worth_removing(self, finished: int) -> bool:
         if finished >= max(ROWS, self.sampler.compact_at * self.rows):
@@ -299,9 +321,11 @@ class _Wave:
         lists = [(ids[where].cpu(), nats[where].cpu()) for ids, nats in self.lists]
         ends = np.isin(tokens, list(self.sampler.eos_ids))
         # A finished row steps along until it is removed; what it drew meanwhile is cut off.
-        ended_at = np.where(ends.any(axis=1), ends.argmax(axis=1) + 1, np.iinfo(np.int64).max)
-        lengths = np.minimum(ended_at, self.budgets[columns])
-        natural = ended_at <= self.budgets[columns]
+        ended_at = np.where(ends.any(axis=1), ends.argmax(axis=1) + 1, NEVER)
+        stopped_at = self.stopped_at[columns]
+        lengths = np.minimum(np.minimum(ended_at, stopped_at), self.budgets[columns])
+        natural = ended_at == lengths
+        repeats = (stopped_at == lengths) & ~natural
         if not np.isfinite(logprobs[np.arange(len(columns)), lengths - 1]).all():
             raise RunFailed(
                 "the model gives probabilities that are not finite; "
@@ -311,6 +335,7 @@ class _Wave:
         for row, index in enumerate(self.owners[columns].tolist()):
             request = self.requests[index]
             length, by_itself = int(lengths[row]), bool(natural[row])
+            unnatural: FinishReason = "repetition" if repeats[row] else "length"
             completion = tuple(tokens[row, :length].tolist())
             response = Response(
                 problem_id=self.problem_ids[index],
@@ -318,7 +343,7 @@ class _Wave:
                 prompt_ids=request.prompt_ids,
                 completion_ids=completion,
                 logprobs=tuple(logprobs[row, :length].tolist()),
-                finish_reason="eos" if by_itself else "length",
+                finish_reason="eos" if by_itself else unnatural,
                 completion_budget=request.budget_tokens,
                 policy_version=self.policy_version,
                 text=self.sampler.tokenizer.decode(completion[: length - by_itself]),

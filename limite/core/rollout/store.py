@@ -18,8 +18,8 @@ LISTS = ("topk_ids", "topk_logprobs")
 """What is written of a response only where it was recorded."""
 DROPPED = "dropped"
 """Of a response that its rollout schedule left out of the batch."""
-PENALTY = "overlong_penalty"
-"""The part of a reward that length has taken off, written where a stage penalises length."""
+PENALTY = "penalty"
+"""What length and repetition have taken off a reward, written where a stage penalises them."""
 RESPONSE_FIELDS = tuple(field.name for field in attrs.fields(Response) if field.name not in LISTS)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import attrs
 import pytest
 
 from limite.core.checkpoint.read import read_checkpoint
@@ -13,6 +14,11 @@ from limite.core.recipe.context import RunStopped
 from limite.core.recipe.engine import go_on, start
 from limite.core.recipe.runners import rl
 from limite.core.recipe.runners.learner import Learner
+from limite.core.recipe.runners.rollouts import rewarded, sample_metrics
+from limite.core.recipe.stages import RL, Mix
+from limite.core.rollout.repetition import RepetitionDetector
+from limite.core.types import Answer, Problem, Response, Verdict
+from limite.plugins.rewards.accuracy import Accuracy
 
 KL = ["stages.rl.objective=grpo", "stages.rl.objective.beta=0.5"]
 
@@ -139,14 +145,14 @@ def test_a_penalty_on_length_is_part_of_the_reward_and_of_nothing_else(run):
     (plain, before), (shaped, after) = records["plain"], records["shaped"]
     for one, other in zip(before, after, strict=True):
         over = max(0, len(one["completion_ids"]) - 2)
-        assert other["overlong_penalty"] == -0.5 * over / 4
-        assert other["reward"] == one["reward"] + other["overlong_penalty"]
+        assert other["penalty"] == -0.5 * over / 4
+        assert other["reward"] == one["reward"] + other["penalty"]
         assert other["correct"] == one["correct"]
-        assert "overlong_penalty" not in one
-    penalties = [each["overlong_penalty"] for each in after]
-    assert shaped["reward/overlong_penalty"] == pytest.approx(sum(penalties) / len(penalties))
+        assert "penalty" not in one
+    penalties = [each["penalty"] for each in after]
+    assert shaped["reward/penalty"] == pytest.approx(sum(penalties) / len(penalties))
     assert shaped["reward/mean"] < plain["reward/mean"]
-    assert "reward/overlong_penalty" not in plain
+    assert "reward/penalty" not in plain
     for name in ("accuracy/sampled", "contrast/share", "contrast/all_wrong_share"):
         assert shaped[name] == plain[name]
 
@@ -199,3 +205,46 @@ def test_contradictions_are_told_before_anything_runs(tiny, tmp_path, sets, mess
         start(tiny, out=tmp_path, overrides=sets, echo=quiet)
     assert message in str(caught.value)
     assert not list(tmp_path.iterdir())
+
+
+def test_what_repeats_itself_earns_nothing_and_is_penalised():
+    stage = RL(
+        problems=Mix({"gcd": 1.0}),
+        repetition=RepetitionDetector(min_words=3, window_words=1, threshold=0.5),
+        repetition_penalty=0.25,
+        reward=Accuracy(),
+    )
+    problem = Problem(problem="1+1=?", answer=Answer(type="integer", value="2"))
+
+    def response(text, ending):
+        return Response(
+            problem_id=problem.id, sample_index=0, prompt_ids=(1,), completion_ids=(5, 2),
+            logprobs=(-1.0, -1.0), finish_reason=ending, completion_budget=9, policy_version=0,
+            text=text,
+        )  # fmt: skip
+
+    responses = [
+        response("a b c #2", "eos"),
+        response("a a a a a a #2", "eos"),
+        response("a a a a a a a", "repetition"),
+        response("a b #2", "length"),
+    ]
+    right = Verdict(outcome="right")
+    group = rewarded(stage, problem, responses, [right] * 4)
+    assert group.correct == [True, False, False, False]
+    assert group.penalties == (0.0, -0.25, -0.25, 0.0)
+    assert group.rewards == [1.0, -0.25, -0.25, 0.0]
+    assert [verdict.reason for verdict in group.verdicts[1:3]] == ["it repeats itself"] * 2
+    assert sample_metrics([group])["ending/repetitive_share"] == 0.5
+    plain = rewarded(attrs.evolve(stage, repetition=None, repetition_penalty=0.0), problem,
+                     responses, [right] * 4)  # fmt: skip
+    assert plain.correct[1]
+    assert plain.penalties == ()
+
+
+def test_the_detector_is_named_in_the_receipt(run):
+    result = run("stages.rl.repetition.min_words=100", "stages.rl.steps=1")
+    receipt = json.loads((result.path / "stages/03-rl/receipt.json").read_text())
+    assert receipt["repetition"] == RepetitionDetector(min_words=100).identity
+    with pytest.raises(SettingsError, match="without 'repetition' no response is looked at"):
+        run("stages.rl.repetition_penalty=0.25")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limite.core.rollout.repetition import RepetitionDetector, Repetitions
+from limite.core.rollout.repetition import RepetitionDetector, Repetitions, Texts, settled
 
 DETECTOR = RepetitionDetector()
 
@@ -103,3 +103,33 @@ def test_letter_by_letter_with_or_without_looking(text: str, detector: Repetitio
 def test_every_row_is_fed() -> None:
     with pytest.raises(ValueError, match="zip"):
         Repetitions(DETECTOR, 2).feed(["a"])
+
+
+def test_texts_are_read_from_tokens_as_they_come():
+    """Bytes stand for tokens: a character of several is read when it is whole."""
+
+    def decode(ids):
+        return bytes(ids).decode(errors="replace")
+
+    detector = RepetitionDetector(min_words=8, every_tokens=5)
+    same = "na été ∀ ".encode() * 40
+    other = "".join(f"{number}é∀ " for number in range(60)).encode()
+    texts = Texts(detector, 3)
+    for end in range(5, 200, 5):
+        rows = {0: list(same[:end]), 2: list(other[:end])}
+        found = texts.repetitive(rows, decode)
+        # What is not whole yet is left out; the rest is judged as the whole text would be.
+        for row, data in ((0, same), (2, other)):
+            whole = data[:end].decode(errors="ignore")
+            assert (row in found) == detector.repetitive(whole), (row, end)
+    texts.select([2, 0])
+    assert texts.repetitive({1: list(same[:200])}, decode) == [1]
+
+
+def test_tokens_that_are_no_text_are_read_all_the_same():
+    def decode(ids):
+        return bytes(ids).decode(errors="replace")
+
+    assert settled(list(b"ab\xff\xff\xff\xff\xff\xff"), decode)[1] == 8
+    assert settled(list("abé".encode())[:-1], decode) == ("ab", 2)
+    assert settled([], decode) == ("", 0)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from limite.core.errors import LimiteError, RunFailed
 from limite.core.kinds import Request
 from limite.core.rollout.budget import check_response
+from limite.core.rollout.repetition import RepetitionDetector
 from limite.core.rollout.sampler import Sampler
 from limite.core.rollout.uniforms import row_keys, uniforms
 from limite.core.tokenizer import CharacterTokenizer
@@ -321,3 +322,43 @@ def test_impossible_settings_are_refused(
 ) -> None:
     with pytest.raises(LimiteError, match=message):
         Sampler(decoder, tokenizer, seed=1, **options)
+
+
+@pytest.mark.parametrize("compact_at", [0.0, 0.25, 1.0])
+def test_a_response_that_repeats_itself_ends_where_that_is_found(
+    decoder: Any, ask: Ask, compact_at: float
+) -> None:
+    """What it says until then, and every other response, is as without the detector."""
+
+    class Spaced(CharacterTokenizer):
+        """Every token is a word."""
+
+        def decode(self, ids: Any) -> str:
+            return "".join(f"{super(Spaced, self).decode([each])} " for each in ids)
+
+    tokenizer = Spaced(alphabet="01+=?#\n")
+    detector = RepetitionDetector(min_words=4, window_words=2, threshold=0.7, every_tokens=8)
+    requests = ask(["1+1=?", "1", "0+0"], 20, [40, 24, 61])
+    plain = sample(decoder, tokenizer, requests)
+    found = sample(decoder, tokenizer, requests, detector=detector, compact_at=compact_at)
+    endings = Counter(response.finish_reason for response in found)
+    assert endings["repetition"] > 5
+    assert endings["eos"] + endings["length"] > 5
+    for one, other in zip(plain, found, strict=True):
+        length = len(one.completion_ids)
+        stops = [
+            end
+            for end in range(8, length, 8)
+            if detector.repetitive(tokenizer.decode(one.completion_ids[:end]))
+        ]
+        if not stops:
+            assert other == one
+            continue
+        ids = one.completion_ids[: stops[0]]
+        assert other == attrs.evolve(
+            one,
+            completion_ids=ids,
+            logprobs=one.logprobs[: stops[0]],
+            finish_reason="repetition",
+            text=tokenizer.decode(ids),
+        )

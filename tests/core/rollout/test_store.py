@@ -108,10 +108,10 @@ def test_a_line_of_another_problem_is_refused() -> None:
 
 
 def test_a_penalty_that_only_some_lines_have_is_damage() -> None:
-    line = {**one_line(), "overlong_penalty": -0.5}
+    line = {**one_line(), "penalty": -0.5}
     (group,) = read_groups([line])
     assert group.penalties == (-0.5,)
     other = dict(line)
-    del other["overlong_penalty"]
-    with pytest.raises(LimiteError, match="lacks 'overlong_penalty' in some lines"):
+    del other["penalty"]
+    with pytest.raises(LimiteError, match="lacks 'penalty' in some lines"):
         list(read_groups([line, other]))

@@ -156,6 +156,7 @@ def run(context: StageContext) -> dict[str, Any]:
         "tokens": clocks.tokens,
         "time_s": clocks.time_s,
         "parameters": session.parameters(),
+        **({"repetition": stage.repetition.identity} if stage.repetition is not None else {}),
     }
 
 

@@ -131,6 +131,7 @@ class StepEpisodes:
             seed=self.context.seeds.integer("rollout", self.step),
             listed_tokens=self.stage.listed_tokens,
             slots=min(slots or SLOTS, SLOTS),
+            detector=self.stage.repetition,
         )
         return sampler.generate(requests, policy_version=self.policy_version)
 
@@ -151,19 +152,27 @@ def scored(stage: RL, sampled: Sequence[Sampled]) -> list[Group]:
     ]
 
 
+REPEATS = Verdict(outcome="wrong", reason="it repeats itself")
+
+
 def rewarded(
     stage: RL, problem: Problem, responses: Sequence[Response], verdicts: Sequence[Verdict]
 ) -> Group:
-    """The rewards of one group. Accuracy counts naturally ended responses only."""
+    """The rewards of one group. Accuracy counts naturally ended responses only.
+
+    One that repeats itself earns nothing for its answer, even where it came to its own end.
+    """
+    verdicts = [
+        REPEATS if repeats(stage, response) else verdict
+        for response, verdict in zip(responses, verdicts, strict=True)
+    ]
     reward = cast(Reward, stage.reward)
     rewards = [
         reward(problem, response, verdict)
         for response, verdict in zip(responses, verdicts, strict=True)
     ]
-    penalties: list[float] = []
-    if stage.overlong is not None:
-        lengths = [len(response.completion_ids) for response in responses]
-        penalties = [stage.overlong(length, stage.max_tokens) for length in lengths]
+    penalties = _penalties(stage, responses, verdicts)
+    if penalties:
         rewards = [
             None if earned is None else earned + penalty
             for earned, penalty in zip(rewards, penalties, strict=True)
@@ -181,6 +190,28 @@ def rewarded(
     )
 
 
+def repeats(stage: RL, response: Response) -> bool:
+    """Whether a response was ended because it repeats itself, or does so at its own end."""
+    if stage.repetition is None:
+        return False
+    return response.finish_reason == "repetition" or stage.repetition.repetitive(response.text)
+
+
+def _penalties(
+    stage: RL, responses: Sequence[Response], verdicts: Sequence[Verdict]
+) -> list[float]:
+    """What shaping adds to each reward; empty where the stage has none."""
+    if stage.overlong is None and not stage.repetition_penalty:
+        return []
+    penalties = [0.0] * len(responses)
+    for place, (response, verdict) in enumerate(zip(responses, verdicts, strict=True)):
+        if stage.overlong is not None:
+            penalties[place] += stage.overlong(len(response.completion_ids), stage.max_tokens)
+        if verdict is REPEATS:
+            penalties[place] -= stage.repetition_penalty
+    return penalties
+
+
 def sample_metrics(groups: Sequence[Group]) -> dict[str, float | None]:
     """What the batch looks like before anything is filtered or trained."""
     responses = [response for group in groups for response in group.responses]
@@ -192,7 +223,8 @@ def sample_metrics(groups: Sequence[Group]) -> dict[str, float | None]:
     count = len(responses)
     shares = contrast_shares(groups)
     penalties = [penalty for group in groups for penalty in group.penalties]
-    shaped = {"reward/overlong_penalty": sum(penalties) / len(penalties)} if penalties else {}
+    shaped = {"reward/penalty": sum(penalties) / len(penalties)} if penalties else {}
+    repeated = sum(verdict == REPEATS for group in groups for verdict in group.verdicts)
     return {
         **shaped,
         "contrast/share": shares.reward_contrast_share,
@@ -205,6 +237,7 @@ def sample_metrics(groups: Sequence[Group]) -> dict[str, float | None]:
         "length/p95_tokens": lengths[min(count - 1, int(0.95 * count))],
         "ending/eos_share": sum(each.finish_reason == "eos" for each in responses) / count,
         "ending/length_share": sum(each.finish_reason == "length" for each in responses) / count,
+        **({"ending/repetitive_share": repeated / count} if repeated else {}),
         # The mean surprise of what was sampled is an unbiased estimate of the entropy.
         "entropy/mean": surprise / tokens,
     }

@@ -21,6 +21,7 @@ from limite.core.kinds import (
 from limite.core.recipe.stages import fields
 from limite.core.recipe.stages.base import Mix, Stage
 from limite.core.recipe.stages.critic import CriticSettings
+from limite.core.rollout.repetition import RepetitionDetector
 from limite.core.rollout.shaping import OverlongPenalty
 from limite.core.train.correction import Correction
 from limite.core.validators import option
@@ -92,6 +93,15 @@ class RL(Stage):
     overlong: OverlongPenalty | None = attrs.field(
         default=None,
         metadata={"help": "added to the rewards of responses that come near 'max_tokens'"},
+    )
+    repetition: RepetitionDetector | None = attrs.field(
+        default=None,
+        metadata={"help": "ends responses that repeat themselves; without it none is looked at"},
+    )
+    repetition_penalty: float = attrs.field(
+        default=0.0,
+        validator=and_(ge(0.0), le(1e6)),
+        metadata={"help": "taken off the reward of a response that repeats itself"},
     )
     mask_truncated: bool = attrs.field(
         default=False,
