@@ -56,7 +56,7 @@ class LatticePaths(Family):
         right = base.whole(rng, max(2, int(side) - 4), side)
         up = base.whole(rng, max(2, int(side) - 4), side)
         count = base.whole_near(rng, base.steady(self.blocked, difficulty))
-        count = min(count, (right + 1) * (up + 1) // 4)
+        count = min(max(count, 2) if count else 0, (right + 1) * (up + 1) // 4)
         values = {"right": right, "up": up}
         total = math.comb(right + up, up)
         size = f"\\binom{{{right + up}}}{{{up}}} = {total}"
@@ -80,6 +80,10 @@ class LatticePaths(Family):
                 f"Together ${first} \\cdot {second} = {first * second}$.",
             )
         points = _inner(rng, right, up, count)
+        for _ in range(5):
+            if _clean(right, up, points)[-1]:
+                break
+            points = _inner(rng, right, up, count)
         while not _clean(right, up, points)[-1]:
             points.pop()
         clean, lines = _clean(right, up, points), []

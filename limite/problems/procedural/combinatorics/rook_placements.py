@@ -53,7 +53,8 @@ class RookPlacements(Family):
         rows = base.whole(rng, max(2, int(side) - 2), side)
         columns = base.whole(rng, max(3, int(side) - 2), side)
         rooks = base.whole(rng, 2, min(rows, columns))
-        count = min(base.whole_near(rng, base.steady(self.forbidden, difficulty)), rows)
+        count = base.whole_near(rng, base.steady(self.forbidden, difficulty))
+        count = min(max(count, 2) if count else 0, rows)
         places = base.distinct(rng, count, 0, rows * columns - 1)
         squares = [(place // columns + 1, place % columns + 1) for place in places]
         placed = [_placed(squares, size) for size in range(min(count, rooks) + 1)]

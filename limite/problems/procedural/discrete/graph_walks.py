@@ -104,8 +104,8 @@ class GraphWalks(Family):
             values=values,
             gold=gold.matrix(power),
             steps=f"The edges lead from {rows}. With a $1$ for every edge this is a matrix, and "
-            f"its power ${length}$ counts the walks, since multiplying adds over the vertices "
-            f"between.",
+            f"its power with the exponent ${length}$ counts the walks, since multiplying "
+            f"adds over the vertices between.",
         )
 
     def solve(self, ask: str, values: Mapping[str, Any]) -> Gold | None:

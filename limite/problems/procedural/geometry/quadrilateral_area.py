@@ -25,7 +25,7 @@ class QuadrilateralArea(Family):
     name = "quadrilateral-area"
     tag = "geometry/area"
     wordings = Wordings(
-        words={"thing": ("garden", "meadow", "roof", "window")},
+        words={"thing": ("garden", "meadow", "roof", "courtyard")},
         trapezoid=(
             "The parallel sides of a trapezoid have lengths $<a>$ and $<b>$ and are $<h>$ apart. "
             "Find its area.",

@@ -112,12 +112,13 @@ class SimilarFigures(Family):
                 times, u = 1, u + 5 * p
             found = u * lengths**second
             p, q = times * p**first, times * q**first
+            ratio = ratio_text(lengths)
+            power = f"({ratio})^{second}" if lengths.denominator > 1 else f"{ratio}^{second}"
             steps = (
                 f"The given ratio ${ratio_text(lengths**first)}$ of the second to the first is the "
                 f"{'square' if first == 2 else 'cube'} of the ratio of lengths, which is "
-                f"${ratio_text(lengths)}$. What is asked for grows with its "
-                f"{'cube' if first == 2 else 'square'}: ${u} \\cdot "
-                f"({ratio_text(lengths)})^{second}$."
+                f"${ratio}$. What is asked for grows with its "
+                f"{'cube' if first == 2 else 'square'}: ${u} \\cdot {power}$."
             )
         return Drawn(
             ask=kind, values={"p": p, "q": q, "u": u}, gold=gold.rational(found), steps=steps
