@@ -72,8 +72,7 @@ class RightTriangles(Family):
             return self._safe(rng)
         listing = ", ".join(f"${low} \\cdot {high}$" for low, high in pairs)
         steps = (
-            f"{start}The factors differ, and both are even or both odd; the possible products are "
-            f"{listing}. "
+            f"{start}The factors differ, and both are even or both odd, which leaves {listing}. "
         )
         if ask in ("legs", "difference"):
             answer = gold.integer(len(pairs))

@@ -102,7 +102,7 @@ class ClockTimes(Family):
             steps += f"{(begin + total) // 1440} \\cdot 1440 + {end // 60} \\cdot 60 + {end % 60}$."
             return Drawn(ask="end", values=values, gold=gold.string(last), steps=steps)
         days = -((end - total) // 1440)
-        steps += f"Back from {last}, which is ${end}$ minutes after midnight, "
+        steps += f"Back from {last}, which is ${end}$ min after midnight, "
         steps += f"{f'and ${days * 1440}$ for {_days(days)} before ' if days else ''}that leads to "
         steps += f"${end + days * 1440} - {total} = {begin}$ minutes after midnight."
         return Drawn(ask="begin", values=values, gold=gold.string(first), steps=steps)

@@ -24,8 +24,9 @@ class FewestCoins(Family):
     wordings = Wordings(
         words={"country": ("a far country", "Norland", "the old kingdom", "a game")},
         plain=(
-            "In <country> there are coins of these values: $<coins:integers>$. What is the "
-            "smallest number of coins with the total value $<amount>$?",
+            "In <country> there are coins of these values, each as many as needed: "
+            "$<coins:integers>$. What is the smallest number of coins with the total value "
+            "$<amount>$?",
             "Coins of the values $<coins:integers>$ may be used as often as needed. How many coins "
             "at least are needed to pay $<amount>$ exactly?",
         ),
