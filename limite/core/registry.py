@@ -17,6 +17,9 @@ from limite.core.kinds import KINDS
 from limite.core.sources import first_doc_line, missing_target
 
 BUILT_IN = "limite"
+NAMED = 40
+"""More components of a kind than this are not all named in an error."""
+
 Status = Literal["ok", "shadowed", "ambiguous", "broken"]
 
 
@@ -296,7 +299,13 @@ class Registry:
         known = [*self.names(kind), *qualified] if distribution else list(self.names(kind))
         message = f"unknown {kind} {name!r}{did_you_mean(name, known)}"
         if "did you mean" not in message and known:
-            message += f"; there are {', '.join(self.names(kind))}"
+            names = self.names(kind)
+            spoken = kind.replace("_", "-")
+            message += (
+                f"; there are {', '.join(names)}"
+                if len(names) <= NAMED
+                else f"; limite plugins {spoken} lists the {len(names)} there are"
+            )
         # A plugin that did not load may be where the name was expected from.
         for plugin in self._broken:
             message += f"; the plugin {plugin.distribution} is broken: {plugin.reason}"

@@ -7,7 +7,8 @@ import importlib
 import inspect
 import json
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import attrs
@@ -22,6 +23,9 @@ from limite.core.kinds import KINDS
 from limite.core.registry import Entry, Registry, normalised
 from limite.core.validators import Option
 
+CROWD = 40
+"""More components of one kind and distribution than this are one row among those of all kinds."""
+
 # Named as a string: core imports nothing that stands above it.
 LAWS_FOR = "limite.plugins.conformance:laws_for"
 
@@ -33,8 +37,8 @@ LAWS_FOR = "limite.plugins.conformance:laws_for"
 def plugins(what: str | None, laws: str | None, as_json: bool) -> None:
     """List components, or show one of them.
 
-    KIND lists one kind, KIND/NAME shows the settings of one component. --laws says whether the
-    components of a distribution keep the laws of their kinds.
+    KIND lists one kind whole, KIND/NAME shows the settings of one component. --laws says whether
+    the components of a distribution keep the laws of their kinds.
     """
     registry = load_registry()
     if laws is not None:
@@ -90,7 +94,7 @@ def _show_list(registry: Registry, kind: str | None, as_json: bool) -> None:
                     *(str(row[key]) for key in ("kind", "name", "distribution", "version")),
                     _remark(row),
                 )
-                for row in rows
+                for row in (rows if kind else _without_crowds(rows))
             ],
         )
     if kind in (None, "kernel"):
@@ -102,6 +106,20 @@ def _show_list(registry: Registry, kind: str | None, as_json: bool) -> None:
             f"broken: {plugin['distribution']} {plugin['version']} ({plugin['plugin']}): "
             f"{plugin['reason']}"
         )
+
+
+def _without_crowds(rows: Sequence[Mapping[str, str | None]]) -> list[Mapping[str, str | None]]:
+    """The rows, where one stands for all sound components of a kind that has a great many."""
+    sound = Counter((row["kind"], row["distribution"]) for row in rows if row["status"] == "ok")
+    told: dict[Any, Mapping[str, str | None]] = {}
+    for row in rows:
+        crowd = (row["kind"], row["distribution"])
+        if row["status"] != "ok" or sound[crowd] <= CROWD:
+            told[row["kind"], row["qualified_name"]] = row
+        elif crowd not in told:
+            summary = f"limite plugins {str(row['kind']).replace('_', '-')} lists them."
+            told[crowd] = {**row, "name": f"({sound[crowd]} of them)", "summary": summary}
+    return list(told.values())
 
 
 def _remark(row: Mapping[str, str | None]) -> str:

@@ -26,6 +26,7 @@ from limite.problems.gen.output import Output, beside, file_hash
 from limite.problems.gen.policies import INSTRUCTION, Policy, Reply
 from limite.problems.gen.progress import progress
 from limite.problems.gen.rates import Rates
+from limite.problems.gen.say import Real
 
 
 @click.command()
@@ -43,7 +44,7 @@ from limite.problems.gen.rates import Rates
     help="Requests to the endpoint under way at once.",
 )  # fmt: skip
 @click.option(
-    "--timeout", metavar="S", type=click.FloatRange(0.1, 86_400), default=300.0, show_default=True,
+    "--timeout", metavar="S", type=Real(0.1, 86_400), default=300.0, show_default=True,
     help="Seconds that the endpoint has for a reply.",
 )  # fmt: skip
 @click.option(
@@ -54,7 +55,7 @@ from limite.problems.gen.rates import Rates
     "--max-tokens", metavar="N", type=click.IntRange(min=1), default=1024, show_default=True,
     help="The most of a response.",
 )  # fmt: skip
-@click.option("--temperature", type=click.FloatRange(0, 100), default=1.0, show_default=True)
+@click.option("--temperature", type=Real(0, 100), default=1.0, show_default=True)
 @click.option("--seed", metavar="S", type=int, default=1, show_default=True)
 @click.option("--verifier", metavar="NAME", help="[that of the run, else mathematics]")
 @click.option(

@@ -14,6 +14,7 @@ from limite.core.jsonl import DamagedFile
 from limite.core.train.data.records import TOLD
 from limite.problems import files
 from limite.problems.gen.recheck import DEADLINE_S, Line, Rechecker
+from limite.problems.gen.say import Real
 
 
 @click.command()
@@ -21,7 +22,7 @@ from limite.problems.gen.recheck import DEADLINE_S, Line, Rechecker
 @click.option("--verifier", metavar="NAME", default="mathematics", show_default=True)
 @click.option(
     "--deadline",
-    type=click.FloatRange(0, min_open=True),
+    type=Real(0, 86_400, min_open=True),
     metavar="SECONDS",
     default=DEADLINE_S,
     show_default=True,

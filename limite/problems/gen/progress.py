@@ -76,7 +76,12 @@ class _Clock:
         return True
 
     def rate(self, done: int) -> float:
-        return (done - self.already) / max(time.monotonic() - self.began_s, 1e-9)
+        """How many come a second. Going over what was there is no progress, and takes no time."""
+        now_s = time.monotonic()
+        if done <= self.already:
+            self.began_s = now_s
+            return 0.0
+        return (done - self.already) / max(now_s - self.began_s, 1e-9)
 
 
 class _Lines:

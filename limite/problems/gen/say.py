@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,18 @@ import click
 from limite.core.errors import LimiteError
 from limite.core.jsonl import dumps
 from limite.problems.files import suffixed
+
+
+class Real(click.FloatRange):
+    """A number within a range; one that is none is in no range."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        found = float(super().convert(value, param, ctx))
+        if not math.isfinite(found):
+            self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
+        return found
 
 
 def new_file(path: Path, *, force: bool, problems: bool = True) -> None:

@@ -11,7 +11,7 @@ from limite.core.errors import LimiteError
 from limite.core.separation import SHARE, is_held_out
 from limite.core.types import Problem
 from limite.problems import files
-from limite.problems.gen.say import new_file, report
+from limite.problems.gen.say import Real, new_file, report
 
 
 @click.command()
@@ -25,7 +25,7 @@ from limite.problems.gen.say import new_file, report
 @click.option(
     "--share",
     metavar="P",
-    type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
+    type=Real(0.0, 1.0, min_open=True, max_open=True),
     default=SHARE,
     show_default=True,
     help="About how much is held out.",

@@ -86,6 +86,21 @@ def test_the_list_in_plain_lines(limite: Any, registry: Registry) -> None:
     ]
 
 
+def test_a_crowd_of_one_kind_is_one_row(limite: Any, registry: Registry) -> None:
+    for number in range(41):
+        registrar = Registrar()
+        registrar.objective(f"many-{number}", type(f"Many{number}", (Bare,), {}))
+        registry.add(registrar.registrations, distribution="limite-c", version="2")
+    lines = limite("plugins").out.splitlines()
+    assert sum("limite-c" in line for line in lines) == 1
+    assert any("(41 of them)" in line and "limite plugins objective" in line for line in lines)
+    assert sum(" soft " in line for line in lines) == 1
+    assert limite("plugins", "objective").out.count("many-") == 41
+    assert len(json.loads(limite("plugins", "--json").out)["components"]) == 45
+    told = limite("plugins", "objective/zzz").err
+    assert "unknown objective 'zzz'; limite plugins objective lists the 44 there are" in told
+
+
 def test_the_list_as_json(limite: Any, registry: Registry) -> None:
     listed = json.loads(limite("plugins", "--json").out)
     assert listed["broken"] == [

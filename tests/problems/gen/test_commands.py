@@ -16,6 +16,7 @@ from limite.core.jsonl import read_jsonl, write_jsonl
 from limite.core.types import Answer, Problem
 from limite.problems import files
 from limite.problems.gen import main as module
+from limite.problems.gen.list import families_shown, names_shown
 
 
 @pytest.fixture
@@ -55,6 +56,26 @@ def test_families_are_listed_with_area_answers_and_dial(gen: Callable) -> None:
     assert "sum-chain" not in gen("list", "algebra").out
     assert "no area 'algbra'; did you mean 'algebra'?" in gen("list", "algbra").err
     assert "no area 'xyz'; there are algebra, " in gen("list", "xyz").err
+
+
+def test_lists_fit_a_terminal() -> None:
+    areas = {"algebra": ["vertex", "ages"], "calculus": [f"family-{n}" for n in range(30)]}
+    lines = list(map(click.unstyle, names_shown(areas, 60)))
+    assert lines[:3] == ["algebra (2)", "  ages, vertex", "calculus (30)"]
+    assert len(lines) > 6
+    assert all(len(line) <= 60 for line in lines)
+    row = {
+        "name": "ages",
+        "answer_types": ["integer", "tuple"],
+        "summary": "How old somebody is, from what two ages are to each other.",
+        "dial": {"times": (3.0, 6.0), "both": (0.0, 0.8)},
+    }
+    assert list(map(click.unstyle, families_shown([row], 40))) == [
+        "ages  integer, tuple",
+        "  How old somebody is, from what two",
+        "  ages are to each other.",
+        "  times 3-6, both 0-0.8",
+    ]
 
 
 def test_a_family_is_shown_with_examples(gen: Callable) -> None:
@@ -273,3 +294,15 @@ def test_responses_are_graded(gen: Callable, tmp_path: Path) -> None:
         3: "expected texts as 'id' and 'response'",
     }.items():
         assert f"{responses}:{line}: {message}" in ended.err
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "-1"])
+def test_numbers_that_are_none_are_refused(gen: Callable, made: Path, value: str) -> None:
+    for arguments in (
+        ("check", made, "--deadline", value),
+        ("split", made, "--train", "a.jsonl", "--held-out", "b.jsonl", "--share", value),
+        ("calibrate", made, "--model", ".", "-o", "c.jsonl", "--temperature", value),
+    ):
+        ended = gen(*arguments)
+        assert ended.code == 2
+        assert "is not in the range" in ended.err
