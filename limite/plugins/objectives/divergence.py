@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor
 
@@ -22,11 +20,12 @@ def binary_divergence(logp: Tensor, behavior_logp: Tensor, kind: str) -> Tensor:
     if kind != "binary-kl":
         raise ValueError(f"expected 'binary-tv' or 'binary-kl', got {kind!r}")
     policy, behavior = logp.clamp(max=0.0), behavior_logp.clamp(max=0.0)  # nats
-    mu, rest = behavior.exp(), torch.expm1(behavior).neg_()  # and 1 - mu
-    ours = _log_complement(policy, policy.exp(), torch.expm1(policy).neg_())
-    others = rest * (_log_complement(behavior, mu, rest) - ours)
+    # 1 - p is exact to the last bit at both ends, and so is its logarithm to one of 1.
+    rest, other = torch.expm1(behavior).neg_(), torch.expm1(policy).neg_()
+    others = rest * (rest.log() - other.log_())
     others.masked_fill_(rest <= 0, 0.0)
-    return (mu * (behavior - policy) + others).clamp_(min=0.0)  # rounding may take it below
+    listed = behavior.exp() * (behavior - policy)
+    return listed.add_(others).clamp_(min=0.0)  # rounding may take it below
 
 
 def topk_divergence(topk_logp: Tensor, behavior_topk_logp: Tensor, kind: str) -> Tensor:
@@ -46,8 +45,3 @@ def topk_divergence(topk_logp: Tensor, behavior_topk_logp: Tensor, kind: str) ->
         raise ValueError(f"expected 'topk-tv' or 'topk-kl', got {kind!r}")
     listed = (behavior * (behavior_topk_logp - topk_logp)).sum(dim=-1)
     return listed + behavior_rest * (behavior_rest.log() - policy_rest.log())
-
-
-def _log_complement(logp: Tensor, probability: Tensor, rest: Tensor) -> Tensor:
-    """``ln(1 - p)``, accurate at both ends; ``rest`` is ``1 - p``, found from ``logp``."""
-    return torch.where(logp > -math.log(2), rest.log(), torch.log1p(-probability))
