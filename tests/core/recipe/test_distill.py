@@ -20,6 +20,7 @@ from limite.core.recipe.check import check_file
 from limite.core.recipe.context import RunStopped, StageContext
 from limite.core.recipe.engine import RunResult, go_on, start
 from limite.core.recipe.runners import distill
+from limite.core.recipe.verify import verify_run
 from limite.core.seeds import Seeds
 from limite.core.separation import text_hash
 from limite.core.tokenizer import CharacterTokenizer
@@ -236,6 +237,16 @@ def test_what_the_student_writes_is_recorded(
             assert line["prompt"].strip() in TEXTS
             assert line["completion_budget"] == 5
     assert "Sample responses" not in result.report.read_text()
+    found = verify_run(result.path)
+    assert found.violations == []
+    assert found.counts["responses"] == sum(map(len, lines))
+    for change, told in (
+        ({"policy_version": 0}, "is of policy version 0, not 1"),
+        ({"logprobs": []}, "tokens but 0 log-probabilities"),
+        ({"held_out": True}, "holds 5 responses to learn from, not 6"),
+    ):
+        write_jsonl(files[1], [{**lines[1][0], **change}, *lines[1][1:]])
+        assert any(told in each.message for each in verify_run(result.path).violations), told
     # A record that is gone is no record: the stage does not go on without it.
     stage = result.path / "stages/01-distill"
     (stage / "receipt.json").unlink()

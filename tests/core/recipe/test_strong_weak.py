@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from limite.core.discover import load_registry
 from limite.core.errors import SettingsError
-from limite.core.jsonl import read_jsonl
+from limite.core.jsonl import read_jsonl, write_jsonl
 from limite.core.model.init import build_decoder
 from limite.core.model.llama.spec import LlamaSpec
 from limite.core.pretrained.character_files import character_files
@@ -23,6 +24,7 @@ from limite.core.recipe.load import load_recipe
 from limite.core.recipe.only import needed_by
 from limite.core.recipe.runners import preference, strong_weak
 from limite.core.recipe.runners.strong_weak import is_pair
+from limite.core.recipe.verify import verify_run
 from limite.core.rollout.stop import StopRequest
 from limite.core.rollout.store import read_groups
 from limite.core.separation import is_held_out
@@ -80,6 +82,29 @@ def test_both_are_asked_every_problem_and_what_they_say_is_recorded(whole: RunRe
     assert receipt["pairs"] + receipt["held_out_pairs"] == len(different) > 0
     assert receipt["dropped_pairs"] == len(ended) - len(different)
     assert any(name.startswith("sampled/") for name in receipt["files"])
+
+
+def test_what_both_have_said_is_verified(whole: RunResult, tmp_path: Path) -> None:
+    assert verify_run(whole.path).violations == []
+    path = shutil.copytree(whole.path, tmp_path / "forged")
+    place = path / "stages/03-dpo/sampled/000002.jsonl.zst"
+    lines = list(read_jsonl(place))
+    unfinished = next(i for i, line in enumerate(lines) if line["finish_reason"] == "length")
+
+    def told(changed: list[dict[str, Any]]) -> str:
+        write_jsonl(place, changed)
+        return "; ".join(each.message for each in verify_run(path).violations)
+
+    for change, message in (
+        ({"correct": True}, "and did not come to its own end (length)"),
+        ({"finish_reason": "eos"}, "its finish reason is 'eos' but its last token is"),
+        ({"sample_index": 2}, ", not [0, 1]"),
+    ):
+        forged = [{**lines[unfinished], **change}]
+        assert message in told([*lines[:unfinished], *forged, *lines[unfinished + 1 :]])
+    assert "holds 39 problems, not 40" in told(lines[2:])
+    first = path / "stages/03-dpo/sampled/000001.jsonl.zst"
+    assert "problems more than once" in told(list(read_jsonl(first)))
 
 
 def test_the_policy_learns_to_prefer_the_strong_one(whole: RunResult) -> None:

@@ -14,6 +14,7 @@ from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.rundir import METRICS, RECEIPT, ROLLOUTS
 from limite.core.recipe.stages import RL
 from limite.core.recipe.verify.finding import Findings
+from limite.core.recipe.verify.written import check_written, is_written
 from limite.core.rollout.budget import check_response, is_finished
 from limite.core.rollout.store import DROPPED, read_groups
 from limite.core.types import Group
@@ -49,6 +50,9 @@ def check_rollouts(
         steps.append(int(number))
         with findings.around(place):
             lines = list(read_jsonl(place))
+            if is_written(lines, name, recipe):
+                check_written(place, int(number), name, recipe, findings)
+                continue
             groups = list(read_groups(lines))
             dropped = len({line["group"] for line in lines if line.get(DROPPED)})
             _check_batch(place, groups, dropped, name, recipe, findings)

@@ -24,6 +24,7 @@ from limite.core.recipe.verify.stage import (
     check_seal,
     check_start,
 )
+from limite.core.recipe.verify.written import check_sampled
 
 
 @attrs.frozen(kw_only=True)
@@ -127,6 +128,7 @@ def _check_stage(
     check_checkpoints(folder, name, hash_of_recipe if ran_here else None, findings)
     check_logs(folder, receipt, findings)
     check_rollouts(folder, name, recipe, receipt, findings)
+    check_sampled(folder, name, recipe, receipt, findings)
     check_results(folder, findings)
 
 
