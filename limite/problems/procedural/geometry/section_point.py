@@ -13,7 +13,7 @@ from limite.problems.procedural import base, gold
 from limite.problems.procedural.family import Drawn, Ends, Family, dial
 from limite.problems.procedural.geometry import points
 from limite.problems.procedural.gold import Gold
-from limite.problems.procedural.wording import Wordings
+from limite.problems.procedural.wording import Wordings, ratio_text
 
 
 @attrs.frozen(kw_only=True)
@@ -106,7 +106,7 @@ class SectionPoint(Family):
             gold=gold.ordered(end),
             steps=f"From $A$ to $P$ the coordinates change by $({', '.join(map(str, step))})$, "
             f"which is ${m}$ of ${m + n}$ equal parts of $AB$. The remaining part is "
-            f"$\\frac{{{n}}}{{{m}}}$ of this change, added to $P$.",
+            f"${ratio_text(ratio)}$ times this change, added to $P$.",
         )
 
     def solve(self, ask: str, values: Mapping[str, Any]) -> Gold | None:

@@ -84,14 +84,14 @@ class SimilarFigures(Family):
             found = u * lengths
             p, q = p * times, q * times
             steps = f"The lengths are as ${p} : {q}$, so ${u}$ becomes "
-            steps += f"${u} \\cdot \\frac{{{q}}}{{{p}}}$."
+            steps += f"${u} \\cdot {_over(q, p)}$."
         elif kind == "area":
             times, u = base.whole(rng, 1, 3), unit * p
             found = u * lengths**2
             p, q = p * times, q * times
             steps = (
                 f"The lengths are as ${p} : {q}$, and areas grow with the square of the ratio "
-                f"$\\frac{{{q}}}{{{p}}}$: ${u} \\cdot (\\frac{{{q}}}{{{p}}})^2$."
+                f"${_over(q, p)}$: ${u} \\cdot ({_over(q, p)})^2$."
             )
         elif kind == "volume":
             times, u = base.whole(rng, 1, 3), unit * p * p
@@ -99,7 +99,7 @@ class SimilarFigures(Family):
             p, q = p * times, q * times
             steps = (
                 f"The lengths are as ${p} : {q}$, and volumes grow with the cube of the ratio "
-                f"$\\frac{{{q}}}{{{p}}}$: ${u} \\cdot (\\frac{{{q}}}{{{p}}})^3$."
+                f"${_over(q, p)}$: ${u} \\cdot ({_over(q, p)})^3$."
             )
         else:
             first, second = (2, 3) if kind == "surface_volume" else (3, 2)
@@ -145,3 +145,8 @@ class SimilarFigures(Family):
             else:
                 high = middle
         return gold.rational(Fraction(low, p**n)) if low**m == power else None
+
+
+def _over(above: int, below: int) -> str:
+    """Not reduced; a whole number over 1 by itself."""
+    return str(above) if below == 1 else f"\\frac{{{above}}}{{{below}}}"
