@@ -85,7 +85,10 @@ class KnightsAndKnaves(Family):
             f"a knight would lie or a knave would tell the truth."
         )
         if rng.random() < 0.3:
-            values["asked"] = asked = base.whole(rng, 1, people)
+            # A knight or a knave, if there are both.
+            others = [each for each in range(1, people + 1) if each not in knights]
+            groups = [group for group in (knights, others) if group]
+            values["asked"] = asked = base.chosen(rng, base.chosen(rng, groups))
             return Drawn(ask="one", values=values, gold=gold.boolean(asked in knights), steps=steps)
         return Drawn(ask="knights", values=values, gold=gold.finite_set(knights), steps=steps)
 
