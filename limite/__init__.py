@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from limite.core.recipe.stages import Mix as Mix
     from limite.core.recipe.stages import Preference as Preference
     from limite.core.recipe.stages import Soup as Soup
+    from limite.core.recipe.stages import Source as Source
     from limite.core.recipe.stages import StrongWeak as StrongWeak
     from limite.core.rollout.shaping import OverlongPenalty as OverlongPenalty
     from limite.core.seeds import Seeds as Seeds
@@ -123,7 +124,7 @@ _MODULES = {
     "limite.core.pretrained.tokenizer": "PretrainedTokenizer",
     "limite.core.recipe.recipe": "Recipe",
     "limite.core.recipe.stages": (
-        "CriticSettings Distill Eval FitCritic Greedy Mix Preference RL SFT Soup StrongWeak"
+        "CriticSettings Distill Eval FitCritic Greedy Mix Preference RL SFT Soup Source StrongWeak"
     ),
     "limite.core.rollout.shaping": "OverlongPenalty",
     "limite.core.seeds": "Seeds",

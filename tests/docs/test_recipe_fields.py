@@ -31,12 +31,14 @@ from limite.core.recipe.stages import (
     Mix,
     Preference,
     Soup,
+    Source,
     StrongWeak,
 )
 from limite.core.rollout.repetition import RepetitionDetector
 from limite.core.rollout.shaping import OverlongPenalty
 from limite.core.tokenizer import CharacterTokenizer
 from limite.core.train.correction import Correction
+from tests.core.recipe.test_problem_files import measured
 
 PAGE = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text(encoding="utf-8")
 MODELS = (ModelSpec, LlamaSpec, LinearScaling, Llama3Scaling, YarnScaling)
@@ -44,6 +46,7 @@ TOKENIZERS = (CharacterTokenizer, PretrainedTokenizer)
 STAGES = (SFT, Distill, RL, FitCritic, Preference, Soup, Eval)
 PARTS = (
     Mix,
+    Source,
     HealthLimits,
     OverlongPenalty,
     RepetitionDetector,
@@ -115,10 +118,24 @@ def test_the_example_of_a_critic_is_sound(tmp_path: Path) -> None:
 
 
 def test_the_example_of_a_soup_is_sound(tmp_path: Path) -> None:
-    _, text, _ = re.findall(r"^``` toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    _, text, *_ = re.findall(r"^``` toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     base = '[stages.base]\ntype = "sft"\nproblems = { sources = { sum-chain = 1 } }\n'
     place = tmp_path / "soup.toml"
     place.write_text(f'name = "soup"\n\n{base}\n{text}', encoding="utf-8")
     loaded, plan = check_file(place, (), load_registry())
     assert list(loaded.recipe.stages) == ["base", "one", "two", "soup"]
     assert (plan.stages[-1].steps, plan.stages[-1].trained_tokens) == (1, 0)
+
+
+def test_the_example_of_a_file_of_problems_is_sound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, _, text, *_ = re.findall(r"^``` toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    place = tmp_path / "file.toml"
+    place.write_text(f'name = "file"\n\n[stages.rl]\ntype = "rl"\n{text}', encoding="utf-8")
+    (tmp_path / "data").mkdir()
+    measured(tmp_path / "data" / "measured.jsonl")
+    monkeypatch.chdir(tmp_path)
+    loaded, _plan = check_file(place, (), load_registry())
+    mix = loaded.recipe.stages["rl"].problems  # type: ignore[attr-defined]
+    assert mix.files == ("./data/measured.jsonl",)

@@ -161,7 +161,8 @@ def look_over(recipe: Recipe, registry: Registry, *, complete: bool = True) -> F
             ask(found, *place)
             ask(soup_overlap_faults(name, stage, questions), *place)
         else:
-            ask(problem_faults(recipe, name, stage, registry, texts, readable=readable), *place)
+            found = problem_faults(recipe, name, stage, registry, texts, in_data, readable=readable)
+            ask(found, *place)
         if isinstance(stage, (SFT, RL, Preference, Distill)):
             ask(column_faults(stage, registry), *place)
         if isinstance(stage, RL):

@@ -42,7 +42,7 @@ from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.report import write_report
 from limite.core.recipe.run_plugins import naming_plugins
 from limite.core.recipe.rundir import RECIPE, RunDirectory
-from limite.core.recipe.stages import Mix
+from limite.core.recipe.stages import Mix, is_file
 from limite.core.registry import Registry
 from limite.core.rollout.stop import StopRequest
 
@@ -200,7 +200,9 @@ def distributions_of(value: Any, registry: Registry) -> dict[str, str]:
         inner = [getattr(value, field.name) for field in attrs.fields(type(value))]
         entries = [registry.entry_of(type(value))] if registry.is_component(type(value)) else []
         if isinstance(value, Mix):
-            entries += [registry.get("generator", name) for name in value.sources]
+            entries += [
+                registry.get("generator", name) for name in value.sources if not is_file(name)
+            ]
         found |= {entry.distribution: entry.version for entry in entries}
     else:
         inner = []

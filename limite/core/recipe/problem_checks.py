@@ -13,11 +13,13 @@ from typing import cast
 import attrs
 
 from limite.core.config_faults import Fault
-from limite.core.errors import LimiteError, did_you_mean
+from limite.core.errors import LimiteError, Mistake, did_you_mean
+from limite.core.kinds import Verifier
 from limite.core.model.settings import Model
+from limite.core.recipe.problem_files import source_faults
 from limite.core.recipe.problem_source import ProblemSource, held_out_problems
 from limite.core.recipe.recipe import Recipe, evaluation_seeds, stage_seeds
-from limite.core.recipe.stages import RL, SFT, Eval, Mix, Stage
+from limite.core.recipe.stages import RL, SFT, Eval, Mix, Source, Stage, is_file
 from limite.core.registry import Registry
 from limite.core.rollout.budget import completion_budget
 from limite.core.seeds import Seeds
@@ -69,24 +71,25 @@ def problem_faults(
     stage: Stage,
     registry: Registry,
     texts: dict[str, Texts],
+    files: list[Mistake],
     *,
     readable: bool = True,
 ) -> Iterator[Fault]:
     """Draws problems of a stage: what is wrong with them; their lengths go into ``texts``.
 
-    With a tokenizer that is not ``readable`` they are drawn and not encoded.
+    Mistakes in files of problems go into ``files``. With a tokenizer that is not ``readable``
+    problems are drawn and not encoded.
     """
     texts[name] = Texts()
     if not hasattr(stage, "problems"):
         return
     mix = mix_of(stage)
-    unknown = set()
-    for fault in generator_faults(mix, registry):
-        unknown.add(fault.path[-1])
-        yield fault
-    sources = {each: weight for each, weight in mix.sources.items() if each not in unknown}
-    if not any(sources.values()):
+    wrong: set[str] = set()
+    verifier = cast("Verifier | None", getattr(stage, "verifier", None))
+    yield from source_faults(mix, registry, files, wrong, verifier)
+    if not set(mix.entries) - wrong:
         return
+    sources = {each: entry for each, entry in mix.sources.items() if each not in wrong}
     seeds = _seeds(recipe, name)
     problems: list[Problem] = []
     try:
@@ -164,8 +167,8 @@ def _seeds(recipe: Recipe, name: str) -> Seeds:
         return Seeds(0)
 
 
-def _with_problems(stage: Stage, sources: dict[str, float]) -> Stage:
-    """The stage without the generators that are not there."""
+def _with_problems(stage: Stage, sources: dict[str, float | Source]) -> Stage:
+    """The stage without entries that nothing can be drawn from."""
     return attrs.evolve(
         cast(SFT | RL | Eval, stage), problems=attrs.evolve(mix_of(stage), sources=sources)
     )
@@ -180,24 +183,22 @@ def drawn(stage: Stage, registry: Registry, seeds: Seeds) -> list[Problem]:
     if isinstance(stage, SFT):
         return source.distinct(min(stage.documents, DOCUMENTS))
     each = max(1, DRAWN // len(source.arms))
-    arms = range(len(source.arms))
-    return [source.draw(arm, 0, place, 0) for arm in arms for place in range(each)]
-
-
-def generator_faults(mix: Mix, registry: Registry) -> Iterator[Fault]:
-    """Generators of a mixture that are not there."""
-    for name in mix.sources:
-        try:
-            registry.get("generator", name).load()
-        except LimiteError as error:
-            yield Fault(("problems", "sources", name), str(error))
+    problems: list[Problem] = []
+    for arm in range(len(source.arms)):
+        whole = source.of_file(arm)  # of a file all are known, within reason
+        if whole:
+            problems += whole[:DOCUMENTS]
+        else:
+            problems += [source.draw(arm, 0, place, 0) for place in range(each)]
+    return problems
 
 
 def _style_faults(problems: Sequence[Problem], styles: Iterable[str]) -> Iterator[Fault]:
     for style in styles:
         lacking = next((each for each in problems if style not in each.solutions), None)
         if lacking is not None:
-            generator = lacking.source.get("generator", "the problems")
+            arm = str(lacking.meta["arm"])
+            generator = arm if is_file(arm) else lacking.source.get("generator", "the problems")
             near = did_you_mean(style, lacking.solutions)
             there = "" if near else f"; there are {', '.join(lacking.solutions)}"
             message = f"no solutions in this style from {generator!r}{near}{there}"

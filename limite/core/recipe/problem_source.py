@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, cast
 
 import attrs
 
 from limite.core.errors import LimiteError, sentence
 from limite.core.kinds import Arm, Generator
-from limite.core.recipe.stages import Eval, Mix
+from limite.core.recipe.problem_files import only_of_files, problems_in
+from limite.core.recipe.stages import Eval, Mix, is_file
 from limite.core.seeds import Name, Seeds
 from limite.core.separation import SHARE, is_held_out, text_hash
 from limite.core.types import Problem
@@ -25,7 +26,8 @@ TRIES = 1000
 class ProblemSource:
     """The problems of one stage.
 
-    ``arms`` are the kinds of problem there are: each generator of the mixture at each level.
+    ``arms`` are the kinds of problem there are: each generator of the mixture at each level, and
+    each file as a whole.
     ``draw`` is a pure function of the seeds and the names it is given, so any problem can be drawn
     again, in any order. Where ``held_out`` is set all problems come from the part kept for
     evaluation, elsewhere none does.
@@ -44,9 +46,22 @@ class ProblemSource:
         self.held_out = held_out
         self.share = share
         self.arms: Sequence[Arm] = arms(mix)
-        loaded = {name: _made(name, registry) for name, weight in mix.sources.items() if weight}
-        self._generators: Sequence[Generator] = [
-            loaded[arm.name.rpartition("@")[0]] for arm in self.arms
+        self._windows = {name: source.pass_rate for name, source in mix.entries.items()}
+        self._files: dict[str, Sequence[Problem]] = {}
+        loaded: dict[str, Generator] = {}
+        for name, source in mix.entries.items():
+            if is_file(name):
+                self._files[name] = [
+                    problem
+                    for problem in problems_in(name, source)
+                    if is_held_out(problem.problem, share) == held_out
+                ]
+            elif source.pass_rate is not None:
+                raise LimiteError(f"'pass_rate' {only_of_files(name)}")
+            else:
+                loaded[name] = _made(name, registry)
+        self._generators: Sequence[Generator | None] = [
+            loaded.get(arm.name.rpartition("@")[0]) for arm in self.arms
         ]
 
     def draw(self, arm: int, *names: Name) -> Problem:
@@ -56,6 +71,11 @@ class ProblemSource:
         """
         kind, generator = self.arms[arm], self._generators[arm]
         stream = self.seeds.stream("problem", kind.name, *names)
+        if generator is None:
+            problems = self._files[kind.name]
+            if not problems:
+                raise LimiteError(f"{self._cell(kind)}: no problem belongs to the {self._side()}")
+            return _of(problems[int(stream.random() * len(problems))], kind)
         low, high = kind.difficulty
         for _ in range(TRIES):
             difficulty = low + (high - low) * stream.random()
@@ -65,7 +85,7 @@ class ProblemSource:
             except Exception as error:  # a generator may be anyone's
                 raise LimiteError(f"{self._cell(kind)}: {sentence(error)}") from error
             if fits:
-                return attrs.evolve(problem, meta={**problem.meta, "arm": kind.name})
+                return _of(problem, kind)
         raise LimiteError(
             f"{self._cell(kind)}: none of {TRIES:,} problems belongs to the {self._side()}; "
             "there are too few distinct ones, so widen 'difficulty' or use fewer 'levels'"
@@ -78,34 +98,64 @@ class ProblemSource:
         ``without`` are left out.
         """
         seen: set[str] = set()
-        drawn = [0] * len(self.arms)
+        candidates = [self._candidates(arm, *names) for arm in range(len(self.arms))]
         found = [0] * len(self.arms)
         problems = []
         for arm in rotation([arm.weight for arm in self.arms], count):
-            for _ in range(TRIES):
-                problem = self.draw(arm, *names, drawn[arm])
-                drawn[arm] += 1
+            # A file ends by itself.
+            tries = None if self._is_file(arm) else TRIES
+            for problem in itertools.islice(candidates[arm], tries):
                 if problem.id not in seen and not (
                     without and text_hash(problem.problem) in without
                 ):
                     break
             else:
+                advice = "widen 'difficulty', add a generator"
+                if tries is None:
+                    advice = "widen its windows, lower its weight, add to it"
                 raise LimiteError(
                     f"{self._cell(self.arms[arm])}: only {found[arm]:,} distinct problems found "
                     f"in the {self._side()}, and {count:,} of the whole mixture are wanted; "
-                    "widen 'difficulty', add a generator, or ask for fewer"
+                    f"{advice}, or ask for fewer"
                 )
             seen.add(problem.id)
             found[arm] += 1
             problems.append(problem)
         return problems
 
+    def of_file(self, arm: int) -> Sequence[Problem] | None:
+        """All that an arm can give, where that is a file."""
+        kind = self.arms[arm]
+        return [_of(each, kind) for each in self._files[kind.name]] if self._is_file(arm) else None
+
+    def _is_file(self, arm: int) -> bool:
+        return self._generators[arm] is None
+
+    def _candidates(self, arm: int, *names: Name) -> Iterator[Problem]:
+        """Problems of an arm, always the same ones in the same order: of a file each once."""
+        if not self._is_file(arm):
+            for number in itertools.count():
+                yield self.draw(arm, *names, number)
+        kind = self.arms[arm]
+        order = list(self._files[kind.name])
+        self.seeds.stream("order", kind.name, *names).shuffle(order)
+        for problem in order:
+            yield _of(problem, kind)
+
     def _cell(self, arm: Arm) -> str:
+        if arm.name in self._files:
+            window = self._windows[arm.name]
+            between = "" if window is None else f" at a pass rate of {window[0]:g} to {window[1]:g}"
+            return f"{arm.name}{between}"
         low, high = arm.difficulty
         return f"{arm.name.rpartition('@')[0]} at difficulty {low:g} to {high:g}"
 
     def _side(self) -> str:
         return f"{self.share:.0%} held out" if self.held_out else "part not held out"
+
+
+def _of(problem: Problem, kind: Arm) -> Problem:
+    return attrs.evolve(problem, meta={**problem.meta, "arm": kind.name})
 
 
 def _made(name: str, registry: Registry) -> Generator:
@@ -125,22 +175,27 @@ def held_out_problems(stage: Eval, registry: Registry, seeds: Seeds) -> list[Pro
 
 
 def arms(mix: Mix) -> list[Arm]:
-    """Each generator of the mixture at each level, named like ``gcd@0.25-0.5``.
+    """Each generator of the mixture at each level, named like ``gcd@0.25-0.5``, and each file.
 
     A generator's weight is shared evenly by its levels; one of weight 0 is left out.
     """
-    low, high = mix.difficulty
-    edges = [low + (high - low) * level / mix.levels for level in range(mix.levels)] + [high]
-    return [
-        Arm(
-            name=f"{name}@{start:.4g}-{stop:.4g}",
-            weight=weight / mix.levels,
-            difficulty=(start, stop),
-        )
-        for name, weight in mix.sources.items()
-        if weight
-        for start, stop in itertools.pairwise(edges)
-    ]
+    found = []
+    for name, source in mix.entries.items():
+        if is_file(name):
+            difficulty = source.difficulty or (0.0, 1.0)
+            found.append(Arm(name=name, weight=source.weight, difficulty=difficulty))
+            continue
+        low, high = source.difficulty or mix.difficulty
+        edges = [low + (high - low) * level / mix.levels for level in range(mix.levels)] + [high]
+        found += [
+            Arm(
+                name=f"{name}@{start:.4g}-{stop:.4g}",
+                weight=source.weight / mix.levels,
+                difficulty=(start, stop),
+            )
+            for start, stop in itertools.pairwise(edges)
+        ]
+    return found
 
 
 def rotation(weights: Sequence[float], count: int) -> list[int]:

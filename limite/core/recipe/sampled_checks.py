@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
 from limite.core.config_faults import Fault
 from limite.core.errors import LimiteError, Mistake
+from limite.core.kinds import Verifier
 from limite.core.recipe.data_checks import directory_faults
 from limite.core.recipe.naming import misnamed, policies_before
-from limite.core.recipe.problem_checks import Texts, asked_faults, generator_faults
+from limite.core.recipe.problem_checks import Texts, asked_faults
+from limite.core.recipe.problem_files import source_faults
 from limite.core.recipe.problem_source import ProblemSource
 from limite.core.recipe.recipe import Recipe, stage_seeds
 from limite.core.recipe.stages import StrongWeak
@@ -27,11 +30,13 @@ def sampled_faults(
     *,
     readable: bool,
 ) -> Iterator[Fault]:
-    """What is wrong with where pairs come from; mistakes in models' files go into ``files``."""
+    """What is wrong with where pairs come from; mistakes in models' files and in those of
+    problems go into ``files``."""
     longest = 0
-    unknown = [*generator_faults(settings.problems, registry)]
-    yield from unknown
-    if not unknown:
+    wrong: set[str] = set()
+    verifier = cast(Verifier, settings.verifier)
+    yield from source_faults(settings.problems, registry, files, wrong, verifier)
+    if not wrong:
         try:
             seeds = stage_seeds(recipe, name).child("sampled", "problems")
             source = ProblemSource(settings.problems, registry, seeds, held_out=False)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 from limite.core.config_faults import Fault
 from limite.core.errors import LimiteError, Mistake, mistakes_of
+from limite.core.kinds import Verifier
 from limite.core.pretrained.average import checked_weights
 from limite.core.pretrained.export import Source
 from limite.core.pretrained.soup_match import differences
 from limite.core.recipe.members import planned, source_at
 from limite.core.recipe.naming import misnamed, policies_before
-from limite.core.recipe.problem_checks import Texts, asked_faults, generator_faults
+from limite.core.recipe.problem_checks import Texts, asked_faults
+from limite.core.recipe.problem_files import source_faults
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.stages import Greedy, Member, Soup
 from limite.core.recipe.tasting import asked_of
@@ -129,9 +131,10 @@ def _greedy_faults(
         yield Fault(("problems",), message)
         return
     if greedy.problems is not None:
-        unknown = [*generator_faults(greedy.problems, registry)]
-        yield from unknown
-        if unknown:
+        wrong: set[str] = set()
+        verifier = cast(Verifier, greedy.verifier)
+        yield from source_faults(greedy.problems, registry, files, wrong, verifier)
+        if wrong:
             return
     try:
         problems = asked_of(recipe, name, greedy, registry).problems

@@ -4,30 +4,76 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import attrs
 from attrs.validators import and_, ge, le, lt, optional
 
 from limite.core.validators import at_least_one_weight, difficulty_range
 
+_SUFFIXES = (".jsonl", ".jsonl.zst")
+
+
+def is_file(name: str) -> bool:
+    """Whether an entry of a mixture is a file: a generator may have a slash in its name as well."""
+    return name.endswith(_SUFFIXES) or name.startswith(("./", "../", "/"))
+
+
+@attrs.frozen
+class Source:
+    """An entry of a mixture with settings of its own: a generator, or a file of problems."""
+
+    weight: float = attrs.field(
+        default=1.0, metadata={"help": "how often it is drawn from, beside the others"}
+    )
+    difficulty: tuple[float, float] | None = attrs.field(
+        default=None,
+        validator=optional(difficulty_range),
+        kw_only=True,
+        metadata={
+            "help": "of a generator, instead of the mixture's; of a file, those it was made at"
+        },
+    )
+    pass_rate: tuple[float, float] | None = attrs.field(
+        default=None,
+        validator=optional(difficulty_range),
+        kw_only=True,
+        metadata={
+            "help": "from and to, of a file's problems: what `limite-gen calibrate` measured"
+        },
+    )
+
+
+def source_of(entry: float | Source | Mapping[str, Any]) -> Source:
+    """An entry as it is written: a weight alone, or settings."""
+    if isinstance(entry, Mapping):
+        return Source(**entry)
+    return entry if isinstance(entry, Source) else Source(entry)
+
+
+def _weights(instance: Any, attribute: Any, value: Any) -> None:
+    weights = {name: source_of(entry).weight for name, entry in value.items()}
+    at_least_one_weight(instance, attribute, weights)
+
 
 @attrs.frozen
 class Mix:
-    """A mixture of problem generators: name to weight, over a stretch of difficulty.
+    """A mixture of problem generators and files of problems: name to weight.
 
-    Each generator's stretch is cut into ``levels`` equal parts; a generator at one level is what a
-    curriculum chooses between.
+    Each generator's stretch of difficulty is cut into ``levels`` equal parts. A generator at one
+    level is what a curriculum chooses between, and a file as a whole. What ends in ``.jsonl`` or
+    ``.jsonl.zst`` is a file.
     """
 
-    sources: dict[str, float] = attrs.field(
-        validator=at_least_one_weight, metadata={"help": "generator to its weight"}
+    sources: dict[str, float | Source] = attrs.field(
+        validator=_weights,
+        metadata={"help": "generator, or path of a file, to its weight or a `Source`"},
     )
     difficulty: tuple[float, float] = attrs.field(
         default=(0.0, 1.0),
         validator=difficulty_range,
         kw_only=True,
-        metadata={"help": "from and to, within 0 and 1"},
+        metadata={"help": "of generators, from and to, within 0 and 1"},
     )
     levels: int = attrs.field(
         default=1,
@@ -35,6 +81,17 @@ class Mix:
         kw_only=True,
         metadata={"help": "equal parts that the stretch of difficulty is cut into"},
     )
+
+    @property
+    def entries(self) -> dict[str, Source]:
+        """What is drawn from, each with its settings; entries of weight 0 are left out."""
+        found = {name: source_of(entry) for name, entry in self.sources.items()}
+        return {name: source for name, source in found.items() if source.weight}
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files of problems that are drawn from."""
+        return tuple(filter(is_file, self.entries))
 
 
 @attrs.frozen(kw_only=True)

@@ -32,3 +32,8 @@ class Eval(Stage):
     confidence: float = attrs.field(
         default=0.95, validator=and_(gt(0.5), lt(1.0)), metadata={"help": "of the intervals"}
     )
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Those that problems are drawn from."""
+        return self.problems.files

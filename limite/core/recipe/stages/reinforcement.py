@@ -125,6 +125,11 @@ class RL(Stage):
     keep: int = fields.keep()
 
     @property
+    def files(self) -> tuple[str, ...]:
+        """Those that problems are drawn from."""
+        return self.problems.files
+
+    @property
     def supplies(self) -> frozenset[str]:
         """The columns that an objective can read."""
         columns = {"logp", "behavior_logp", "advantage", "entropy"}

@@ -53,7 +53,8 @@ class StrongWeak:
 
     @property
     def files(self) -> Iterator[str]:
-        """Those of models at paths."""
+        """Those of models at paths, and those that problems are drawn from."""
+        yield from self.problems.files
         for model in self.models.values():
             if model.stage is None:
                 yield from directory_files(model.path)

@@ -101,6 +101,8 @@ class Soup(Stage):
         found = [file for path in paths for file in _files_at(path)]
         if self.greedy is not None and self.greedy.benchmark is not None:
             found.append(self.greedy.benchmark)
+        if self.greedy is not None and self.greedy.problems is not None:
+            found += self.greedy.problems.files
         return tuple(dict.fromkeys(found))
 
 

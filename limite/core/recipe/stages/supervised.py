@@ -41,6 +41,11 @@ class SFT(Stage):
     keep: int = fields.keep()
 
     @property
+    def files(self) -> tuple[str, ...]:
+        """Those that problems are drawn from."""
+        return self.problems.files
+
+    @property
     def supplies(self) -> frozenset[str]:
         """The columns that an objective can read."""
         return frozenset({"logp", "entropy"})
