@@ -22,6 +22,7 @@ from limite.core.kinds import Generator
 from limite.core.types import Problem
 from limite.problems.gen.candidate import Judge
 from limite.problems.gen.families import family
+from limite.problems.gen.workers import start
 from limite.problems.verifiers.serve import LOADING_S
 
 DEADLINE_S = 10.0
@@ -115,7 +116,7 @@ class Rechecker:
         self._process = context.Process(
             target=_serve, args=(theirs, self.verifier, self.deadline_s), daemon=True
         )
-        self._process.start()
+        start(self._process)
         theirs.close()
         try:
             self._receive(LOADING_S)
@@ -160,7 +161,6 @@ def _parts(lines: Iterable[Line]) -> Iterator[list[Line]]:
 
 def _serve(pipe: Connection, verifier: str, deadline_s: float) -> None:
     """The process's own half. A timer of its own ends it should the caller be gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the caller decides what an interrupt means
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whatever a family prints is not the command's
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))

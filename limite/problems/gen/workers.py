@@ -11,7 +11,9 @@ import multiprocessing
 import signal
 from collections import deque
 from collections.abc import Callable
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 import attrs
@@ -33,7 +35,7 @@ class Ticket:
 
 @attrs.define(eq=False)
 class _Worker:
-    process: multiprocessing.process.BaseProcess
+    process: BaseProcess
     pipe: Connection
     sent: deque[Ticket] = attrs.field(factory=deque)
 
@@ -58,7 +60,7 @@ class Workers:
             process = context.Process(
                 target=_serve, args=(theirs, work, begin, arguments), daemon=True
             )
-            process.start()
+            start(process)
             theirs.close()
             self._workers.append(_Worker(process, mine))
 
@@ -103,11 +105,22 @@ class Workers:
             worker.pipe.close()
 
 
+def start(process: BaseProcess) -> None:
+    """Starts a process that Ctrl-C does not reach, from its first moment on.
+
+    Ctrl-C goes to the whole group of processes; the one that writes decides what it means.
+    """
+    resource_tracker.ensure_running()  # starting it would let through what is held back here
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _serve(
     pipe: Connection, work: Callable[..., Any], begin: Callable[..., None], arguments: Task
 ) -> None:
-    # Ctrl-C reaches the whole group of processes; the one that writes decides what it means.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     begin(*arguments)
     while True:
         try:

@@ -102,3 +102,17 @@ def test_every_process_gets_work_and_ends_with_close() -> None:
     assert found == {each.pid for each in processes}
     workers.close()
     assert not any(each.is_alive() for each in processes)
+
+
+def held_back() -> bool:
+    return signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+def test_an_interrupt_does_not_reach_a_worker_even_while_it_starts() -> None:
+    workers = Workers(1, held_back, nothing, ())
+    try:
+        os.kill(workers._workers[0].process.pid or 0, signal.SIGINT)
+        assert workers.result(workers.send())
+        assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    finally:
+        workers.close()
