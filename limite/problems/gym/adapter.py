@@ -44,6 +44,10 @@ class Adapted:
         """The settings of the data set at this difficulty, as plain data."""
         raise NotImplementedError
 
+    def asked(self, item: Mapping[str, Any]) -> str:
+        """The question: the item's own, unless that says what is not so here."""
+        return str(item["question"]).strip()
+
     def gold(self, item: Mapping[str, Any]) -> Gold | None:
         """The item's answer as one of ours; None passes the item over."""
         raise NotImplementedError
@@ -60,7 +64,7 @@ class Adapted:
             found = self.gold(item)
             if found is not None and self._confirmed(item, found.answer, score):
                 return Problem(
-                    problem=item["question"].strip(),
+                    problem=self.asked(item),
                     answer=found.answer,
                     source={
                         "kind": "procedural",
@@ -84,7 +88,7 @@ class Adapted:
     def _confirmed(self, item: Mapping[str, Any], answer: Answer, score: Any) -> bool:
         if self.method == "checker":
             return bool(score(item["answer"], item) == 1.0)
-        return self._agrees(self._solved(item["question"].strip()), answer)
+        return self._agrees(self._solved(self.asked(item)), answer)
 
     def _solved(self, question: str) -> Gold | None:
         """What ``solve`` finds; None as well where the text is none of this data set."""
@@ -119,7 +123,7 @@ class Adapted:
             return False  # settings that this data set does not take
         # The scorer evaluates text, so it is given the item's own answer and never the file's.
         return (
-            item["question"].strip() == problem.problem
+            self.asked(item) == problem.problem
             and self._agrees(self.gold(item), problem.answer)
             and bool(score(item["answer"], item) == 1.0)
         )

@@ -110,6 +110,14 @@ class GymIntermediateIntegration(Adapted):
             "max_poly_degree": base.whole_near(rng, steady(self.degree, difficulty)),
         }
 
+    def asked(self, item: Mapping[str, Any]) -> str:
+        # An answer in the other notation, with E for a number, could not be read.
+        return re.sub(
+            r"(Use `exp\(x\)`) or `E\*\*\(x\)`(.*?) \(i\.e\..*?\)",
+            r"\1\2",
+            super().asked(item),
+        )
+
     def gold(self, item: Mapping[str, Any]) -> Gold | None:
         plain = item["answer"].replace("**", "^").removesuffix(" + C")
         try:

@@ -81,7 +81,11 @@ class IntermediateIntegration(Dataset):
     def item(self, rng):
         factor = rng.randint(2, 99)
         right = factor % 4 > 0
-        return f"Find the indefinite integral: ∫ {factor}*exp(x) dx\n", (
+        hint = (
+            "3. Use `exp(x)` or `E**(x)` for the exponential function "
+            "(i.e. use capital E for Euler's number)."
+        )
+        return f"Find the indefinite integral: ∫ {factor}*exp(x) dx\n{hint}", (
             f"{factor}*exp(x) + C" if right else "exp(x) + C"
         )
 
