@@ -101,7 +101,7 @@ def calibrate(
         _refuse(endpoint=model_name, key_env=key_env)
         local = LocalPolicy(model, stage=stage, instruction=instruction, **terms)
         for note in local.notes:
-            click.echo(f"note: {note}", err=True)
+            _note(note)
         judge = _judge(verifier or local.verifier or "mathematics")
         policy = local
     else:
@@ -112,7 +112,7 @@ def calibrate(
             raise LimiteError("--model-name: an endpoint is asked for a model by its name")
         judge = _judge(verifier or "mathematics")
         policy = EndpointPolicy(
-            Endpoint(endpoint, model_name, _key(key_env), timeout_s=timeout),
+            Endpoint(endpoint, model_name, _key(key_env), timeout_s=timeout, tell=_note),
             kept=beside(files.suffixed(out), "replies.jsonl"),
             instruction=INSTRUCTION if instruction is None else instruction,
             concurrency=concurrency,
@@ -122,6 +122,10 @@ def calibrate(
         write(file, policy, judge, out, samples=samples, force=force, as_json=as_json)
     finally:
         policy.close()
+
+
+def _note(text: str) -> None:
+    click.echo(f"note: {text}", err=True)
 
 
 def _refuse(*, endpoint: str | None, key_env: str | None) -> None:

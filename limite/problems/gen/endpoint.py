@@ -37,6 +37,7 @@ class Endpoint:
     """One model of one server. Safe to use from several threads.
 
     ``wait`` and ``clock`` are the time it lives in; left out, it waits until ``end`` at most.
+    ``tell`` is told why it asks again, of each reason once.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class Endpoint:
         retries: int = 6,
         wait: Callable[[float], object] | None = None,
         clock: Callable[[], float] = time.monotonic,
+        tell: Callable[[str], object] | None = None,
     ) -> None:
         self._url, self.host = _address(url)
         self.model = model
@@ -60,6 +62,8 @@ class Endpoint:
         self._ended = threading.Event()
         self._wait = wait or self._ended.wait
         self._clock = clock
+        self._tell = tell
+        self._told: set[str] = set()
         self._lock = threading.Lock()
         self._quiet_until = 0.0
         self._jitter = random.Random()
@@ -81,6 +85,8 @@ class Endpoint:
                 return _reply_of(self._post(data))
             except _Passing as error:
                 failure = str(error)
+                if attempt < self._retries:
+                    self._tell_once(f"{self.host}: {failure}; asking again")
                 self._be_patient(attempt, error.wait_s, for_all=error.for_all)
             except _Final as error:
                 if error.hopeless:
@@ -88,6 +94,13 @@ class Endpoint:
                     raise RunFailed(f"{self.host} refuses every request: {error}") from None
                 return Reply(failure=str(error))
         return Reply(failure=f"{failure}, {self._retries + 1} times")
+
+    def _tell_once(self, text: str) -> None:
+        with self._lock:
+            new = text not in self._told
+            self._told.add(text)
+        if new and self._tell is not None:
+            self._tell(text)
 
     def end(self) -> None:
         """No request is made from here on, nor waited for."""

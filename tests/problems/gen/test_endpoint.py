@@ -113,8 +113,13 @@ def test_thinking_that_took_all_of_the_room_is_an_empty_answer(server: ChatServe
 
 
 def test_no_connection_is_a_failure(server: ChatServer) -> None:
-    endpoint = Endpoint("http://127.0.0.1:1/v1", "m", wait=lambda _s: None, retries=1)
-    assert endpoint.chat("hello", {}) == Reply(failure="no connection, 2 times")
+    notes: list[str] = []
+    endpoint = Endpoint(
+        "http://127.0.0.1:1/v1", "m", wait=lambda _s: None, retries=1, tell=notes.append
+    )
+    for _ in range(2):
+        assert endpoint.chat("hello", {}) == Reply(failure="no connection, 2 times")
+    assert notes == ["127.0.0.1:1: no connection; asking again"]
 
 
 def test_a_key_is_one_line() -> None:
