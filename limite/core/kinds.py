@@ -233,6 +233,8 @@ class RolloutSchedule(Protocol):
     ``leaves_out`` (a class variable, optional) is True of one that does not learn from all that it
     samples: how much it leaves out is then written beside the other metrics. ``first_come`` (a
     class variable, optional) is True of one whose batch depends on who ends first, as none should.
+    ``needs_contrast`` (a class variable, optional) is True of one that looks for groups with right
+    and wrong answers: groups of one response are then refused.
     """
 
     def build(self, groups: int, rollouts: int, seed: int) -> RolloutRun: ...

@@ -257,7 +257,13 @@ def order_faults(recipe: Recipe, name: str, stage: Stage) -> Iterator[Fault]:
 
 
 def dealing_faults(stage: RL) -> Iterator[Fault]:
-    """Every update of a batch needs a group of its own."""
+    """Every update of a batch needs a group of its own, and contrast two responses in a group."""
+    if stage.rollouts < 2 and getattr(type(stage.rollout_schedule), "needs_contrast", False):
+        yield Fault(
+            ("rollouts",),
+            "must be at least 2 with a 'rollout_schedule' that keeps groups with right and wrong "
+            f"answers, got {stage.rollouts}; 'complete-episodes' keeps all",
+        )
     updates = stage.off_policy_updates + 1
     if updates > stage.groups:
         yield Fault(

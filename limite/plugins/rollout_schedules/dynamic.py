@@ -26,6 +26,7 @@ class Dynamic:
     """
 
     leaves_out: ClassVar[bool] = True
+    needs_contrast: ClassVar[bool] = True
 
     max_rounds: int = attrs.field(
         default=10,

@@ -23,6 +23,7 @@ class Oversample:
     """
 
     leaves_out: ClassVar[bool] = True
+    needs_contrast: ClassVar[bool] = True
 
     factor: float = attrs.field(
         default=1.1,

@@ -124,6 +124,30 @@ def test_a_microbatch_counts_no_more_tokens_than_there_are(recipe: Path) -> None
                 "baseline 'mean' needs at least two responses, got 1"
             ],
         ),
+        (
+            [
+                "stages.rl.rollouts=1",
+                "stages.rl.objective=reinforce",
+                'stages.rl.advantage={ type = "group", baseline = "none", scale = "none" }',
+                "stages.rl.rollout_schedule=dynamic",
+            ],
+            [
+                "stages.rl.rollouts: must be at least 2 with a 'rollout_schedule' that keeps "
+                "groups with right and wrong answers, got 1; 'complete-episodes' keeps all"
+            ],
+        ),
+        (
+            [
+                "stages.rl.rollouts=1",
+                "stages.rl.objective=reinforce",
+                'stages.rl.advantage={ type = "group", baseline = "none", scale = "none" }',
+                "stages.rl.rollout_schedule=oversample",
+            ],
+            [
+                "stages.rl.rollouts: must be at least 2 with a 'rollout_schedule' that keeps "
+                "groups with right and wrong answers, got 1; 'complete-episodes' keeps all"
+            ],
+        ),
         (["stages.rl.start=sfd"], ["stages.rl.start: unknown stage 'sfd'; did you mean 'sft'?"]),
         (
             ["stages.rl.start=before"],
