@@ -6,14 +6,14 @@ gives other problems.
 
 from __future__ import annotations
 
-import itertools
 import os
 
 import pytest
 
+from limite.core.discover import load_registry
 from limite.core.jsonl import loads
 from limite.problems.gen.candidate import Maker
-from limite.problems.gen.families import Share, class_of, names_by_area
+from limite.problems.gen.families import Share, class_of
 
 DIFFICULTIES = [step / 9 for step in range(10)]
 COUNT = 1_000
@@ -25,7 +25,7 @@ SEED = int(os.environ.get("LIMITE_NIGHTLY_SEED", "0"))
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("name", sorted(itertools.chain(*names_by_area().values())))
+@pytest.mark.parametrize("name", sorted(load_registry().names("generator")))
 def test_a_thousand_problems_at_each_of_ten_difficulties(name: str) -> None:
     refused = []
     count = BY_OTHERS if getattr(class_of(name), "method", "") == "checker" else COUNT
