@@ -25,6 +25,10 @@ BAR = 40
 DRAWN = 20
 
 
+SHOWN = 5_000
+"""The most characters of a question, or of an answer, that a sample shows."""
+
+
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
@@ -73,8 +77,13 @@ def inspect(file: Path, samples: int, plot: Path | None, force: bool, as_json: b
     )
     click.echo("")
     for sample in page["samples"]:
-        click.echo(f"line {sample['line']:,}: {sample['problem']}")
-        click.echo(f"  answer: {sample['answer']['value']}")
+        click.echo(f"line {sample['line']:,}: {_shown(sample['problem'])}")
+        click.echo(f"  answer: {_shown(sample['answer']['value'])}")
+
+
+def _shown(text: str) -> str:
+    """A text as a sample shows it: a very long one is cut."""
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}… ({len(text):,} characters)"
 
 
 def look(file: Path, samples: int) -> dict[str, Any]:

@@ -306,3 +306,11 @@ def test_numbers_that_are_none_are_refused(gen: Callable, made: Path, value: str
         ended = gen(*arguments)
         assert ended.code == 2
         assert "is not in the range" in ended.err
+
+
+def test_a_sample_of_a_huge_problem_is_cut(gen: Callable, tmp_path: Path) -> None:
+    place = tmp_path / "p.jsonl"
+    write_jsonl(place, [files.record_of(own("x" * 100_000, "1"))])
+    shown = gen("inspect", place).out
+    assert "… (100,000 characters)" in shown
+    assert len(shown) < 10_000
