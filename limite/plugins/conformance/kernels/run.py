@@ -63,10 +63,24 @@ BACKENDS = {each.name: each for each in (REFERENCE, CPU, INTERPRET, TRITON)}
 Law = Callable[[Backend], None]
 
 
+_times = 1
+
+
+@contextmanager
+def more_examples(times: int) -> Iterator[None]:
+    """Within it laws draw so many times as many cases as they do otherwise."""
+    global _times
+    before, _times = _times, times
+    try:
+        yield
+    finally:
+        _times = before
+
+
 def examples(backend: Backend, count: int = 20) -> settings:
     """How a law draws: the same cases every time, without shrinking where a case is slow."""
     return settings(
-        max_examples=count,
+        max_examples=count * _times,
         deadline=None,
         derandomize=True,
         database=None,
