@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
+from limite.core.endpoint.replies import KeptReplies, request_hash
 from limite.core.errors import RunFailed
-from limite.core.jsonl import append_jsonl, dumps, read_jsonl, write_jsonl
 from limite.core.seeds import Seeds
 from limite.core.types import Problem
 from limite.problems.gen.endpoint import Endpoint
@@ -46,14 +45,7 @@ class EndpointPolicy:
             "instruction": instruction,
         }
         self.at_once = 4 * concurrency
-        self._kept = kept
-        self._replies: dict[str, str] = {}
-        if kept.exists():
-            self._replies = {
-                each["request"]: each["text"] for each in read_jsonl(kept, allow_unfinished=True)
-            }
-            # Without what a kill has left of a last line, so that others can follow.
-            write_jsonl(kept, map(_line, self._replies.items()))
+        self._kept = KeptReplies(kept)
         self._pool = ThreadPoolExecutor(concurrency, thread_name_prefix="endpoint")
         self._failures = 0
 
@@ -83,10 +75,10 @@ class EndpointPolicy:
             # 31 bits: servers differ in how much of a seed they take.
             "seed": Seeds(self.record["seed"]).integer("calibrate", problem.id, number) >> 33,
         }
-        key = hashlib.sha256(dumps([self.name, text, terms]).encode()).hexdigest()[:32]
-        known = self._replies.get(key)
+        key = request_hash([self.name, text, terms])
+        known = self._kept.get(key)
         if known is not None:
-            return "", Reply(text=known)
+            return "", Reply(text=known["text"])
         reply = self._endpoint.chat(text, terms)
         self._failures = 0 if reply.text is not None else self._failures + 1
         if self._failures >= IN_A_ROW:
@@ -98,19 +90,14 @@ class EndpointPolicy:
         return key, reply
 
     def _keep(self, found: Sequence[tuple[str, Reply]]) -> None:
-        new = {key: reply.text for key, reply in found if key and reply.text is not None}
-        if new:
-            append_jsonl(self._kept, map(_line, new.items()))
-            self._replies.update(new)
+        self._kept.keep(
+            (key, {"text": reply.text}) for key, reply in found if key and reply.text is not None
+        )
 
     def close(self) -> None:
         """Asks for nothing more."""
         self._endpoint.end()
         self._pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _line(kept: tuple[str, str]) -> dict[str, str]:
-    return {"request": kept[0], "text": kept[1]}
 
 
 def _came(future: Future[Any]) -> bool:

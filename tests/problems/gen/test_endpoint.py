@@ -8,8 +8,8 @@ from email.utils import format_datetime
 
 import pytest
 
+from limite.core.endpoint import client as endpoints
 from limite.core.errors import LimiteError, RunFailed
-from limite.problems.gen import endpoint as endpoints
 from limite.problems.gen.endpoint import Endpoint
 from limite.problems.gen.policies import Reply
 from tests.problems.gen.chat_server import ChatServer, told
