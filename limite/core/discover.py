@@ -62,6 +62,7 @@ def build_registry(points: Iterable[EntryPoint], *, strict: bool = False) -> Reg
         try:
             _register(manager, point, registrar)
             registry.add(registrar.registrations, distribution=distribution, version=version)
+            registry.add_absent(registrar.absences)
         except (Exception, SystemExit) as error:
             # A plugin may raise anything at all; it must not lock people out of their tools.
             reason = str(error) if isinstance(error, LimiteError) else _describe(error)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import pluggy
 
-from limite.core.errors import LimiteError
+from limite.core.errors import LimiteError, did_you_mean
 from limite.core.kernels.dispatch import BUILT_IN as BACKENDS
 from limite.core.kinds import KINDS
 
@@ -60,6 +60,7 @@ class Registrar:
 
     def __init__(self) -> None:
         self._registrations: list[Registration] = []
+        self._absent: dict[tuple[str, str], str] = {}
 
     @property
     def registrations(self) -> Sequence[Registration]:
@@ -116,13 +117,21 @@ class Registrar:
             raise LimiteError(f"kernel {name!r}: that is one of limite's own; choose another name")
         self._add("kernel", name, target)
 
+    def absent(self, kind: str, name: str, reason: str) -> None:
+        """A component that needs a package which is not installed; who asks for it is told.
+
+        ``reason`` says what to install, as in ``"needs acme: pip install 'limite-soft[acme]'"``.
+        """
+        _check_name(kind, name)
+        self._absent[kind, name] = reason
+
+    @property
+    def absences(self) -> Mapping[tuple[str, str], str]:
+        """What was registered as absent: (kind, name) to the reason."""
+        return dict(self._absent)
+
     def _add(self, kind: str, name: str, target: type[Any] | str) -> None:
-        assert kind in KINDS
-        if not isinstance(name, str) or not NAME.fullmatch(name):
-            raise LimiteError(
-                f"{kind} {name!r}: a name is lower-case words of letters and digits, "
-                "joined by hyphens"
-            )
+        _check_name(kind, name)
         if isinstance(target, str):
             if not TARGET.fullmatch(target):
                 raise LimiteError(
@@ -142,3 +151,13 @@ class Registrar:
                     "one class has one name"
                 )
         self._registrations.append(Registration(kind=kind, name=name, target=target))
+
+
+def _check_name(kind: str, name: str) -> None:
+    if kind not in KINDS:
+        near = did_you_mean(kind, KINDS)
+        raise LimiteError(f"unknown kind {kind!r}{near or '; there are ' + ', '.join(KINDS)}")
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise LimiteError(
+            f"{kind} {name!r}: a name is lower-case words of letters and digits, joined by hyphens"
+        )

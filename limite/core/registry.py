@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import attrs
@@ -154,6 +154,7 @@ class Registry:
     def __init__(self) -> None:
         self._entries: list[Entry] = []
         self._broken: list[BrokenPlugin] = []
+        self._absent: dict[tuple[str, str], str] = {}
 
     @property
     def broken(self) -> Sequence[BrokenPlugin]:
@@ -186,6 +187,10 @@ class Registry:
                     if earlier.broken is None:
                         _refuse_clash(earlier, entry)
         self._entries.extend(entries)
+
+    def add_absent(self, absences: Mapping[tuple[str, str], str]) -> None:
+        """Remember components whose packages are not installed: (kind, name) to the reason."""
+        self._absent |= absences
 
     def add_broken(self, plugin: BrokenPlugin) -> None:
         """Remember a plugin that could not be loaded."""
@@ -288,6 +293,8 @@ class Registry:
         return [entry for entry in self._entries if (entry.kind, entry.name) == (kind, name)]
 
     def _unknown(self, kind: str, name: str) -> str:
+        if (kind, name) in self._absent:
+            return f"{kind} {name!r} {self._absent[kind, name]}"
         distribution = name.rpartition("/")[0]
         for plugin in self._broken:
             if normalised(plugin.distribution) == normalised(distribution):

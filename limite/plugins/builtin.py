@@ -44,6 +44,8 @@ def limite_register(registry: Registrar) -> None:
     registry.generator("sum-chain", f"{procedural}.sum_chain:SumChain")
     for name, target in (*families(), *gym.families()):
         registry.generator(name, target)
+    for name, reason in gym.absences():
+        registry.absent("generator", name, reason)
 
     registry.attention("global", f"{plugins}.attention.everywhere:Global")
     registry.attention("local", f"{plugins}.attention.local:Local")

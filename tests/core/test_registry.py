@@ -288,3 +288,35 @@ def test_a_component_whose_module_is_gone_is_listed_as_broken() -> None:
         "gone": "broken",
         "constant": "ok",
     }
+
+
+def test_a_component_whose_package_is_lacking_says_what_to_install() -> None:
+    registrar = Registrar()
+    registrar.absent("objective", "soft", "needs acme: pip install 'limite-soft[acme]'")
+    registry = Registry()
+    registry.add_absent(registrar.absences)
+    with pytest.raises(LimiteError) as told:
+        registry.get("objective", "soft")
+    assert str(told.value) == "objective 'soft' needs acme: pip install 'limite-soft[acme]'"
+    assert registry.names("objective") == ()
+    with pytest.raises(LimiteError, match="unknown objective 'sort'"):
+        registry.get("objective", "sort")
+
+
+def test_an_absent_component_has_a_kind_and_a_name() -> None:
+    with pytest.raises(LimiteError, match="unknown kind 'objectives'; did you mean 'objective'"):
+        Registrar().absent("objectives", "soft", "needs acme")
+    with pytest.raises(LimiteError, match="lower-case words"):
+        Registrar().absent("objective", "Soft", "needs acme")
+
+
+def test_problems_of_a_package_that_is_lacking_say_what_to_install() -> None:
+    from limite.core.discover import load_registry
+    from limite.problems import gym
+
+    registry = load_registry()
+    if gym.installed():
+        assert registry.get("generator", "gym-gcd").load().__name__ == "GymGcd"
+    else:
+        with pytest.raises(LimiteError, match=r"needs reasoning-gym: pip install 'limite\["):
+            registry.get("generator", "gym-gcd")

@@ -8,6 +8,7 @@ from fractions import Fraction
 from limite.core.errors import LimiteError
 from limite.core.types import Answer, Problem
 from limite.problems.answers import canonical
+from limite.problems.reading.printer import decimal_of
 from limite.problems.verifiers.judge import judge
 
 
@@ -55,7 +56,10 @@ def _larger(answer: Answer) -> Sequence[str]:
 
 def _real(answer: Answer) -> Sequence[str]:
     value = Fraction(answer.value)
-    return (str(2 * value + 1), str(-value - 1))
+    others = [2 * value + 1, -value - 1]
+    if "decimals" in answer.params:
+        others.append(value + Fraction(1, 10 ** answer.params["decimals"]))
+    return [decimal_of(each) or str(each) for each in others]
 
 
 def _set(answer: Answer) -> Sequence[str]:

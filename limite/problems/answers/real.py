@@ -1,22 +1,48 @@
-"""Real numbers within a stated tolerance: absolute, relative to the gold answer, or in decimals."""
+"""Real numbers within a stated tolerance: absolute, relative to the gold answer, or in decimals.
+
+With ``form`` ``decimal`` they must also be written as decimal numbers: a question that asks for a
+rounded value is not answered by the expression it states.
+"""
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 from limite.problems.algebra.numeric import real_sign, real_value
 from limite.problems.algebra.same import same
-from limite.problems.answers.kind import SCALAR, Params, constant, scalar
+from limite.problems.answers.kind import SCALAR, Params, constant, scalar, stated
 from limite.problems.reading import tree as t
-from limite.problems.reading.faults import Undecided, Unreadable
+from limite.problems.reading.faults import Undecided, Unreadable, WrongForm
 from limite.problems.reading.parser import parse
 from limite.problems.reading.printer import decimal_of, text_of
+from limite.problems.reading.tokens import normalised
 from limite.problems.reading.tree import Tree
+
+_DECIMAL = re.compile(
+    r"""
+    (?: .*? (?: = | \\approx ))?  # a name for it
+    \s* [-+]? \s*
+    [0-9]* (?: (?: , | \{,\} | \\, | ,\\! | \s ) [0-9]{3} )*  # digits, maybe in groups
+    (?: \. [0-9]* )?
+    (?: \s* [eE] \s* [-+]? [0-9]+
+      | \s* (?: \* | \\times | \\cdot ) \s* 10 \s* \^ \s*
+        (?: [0-9] | \{ \s* [-+]? \s* [0-9]+ \s* \} )
+    )?
+    \s*
+    """,
+    re.VERBOSE | re.DOTALL,
+)
 
 
 def read(text: str, params: Params) -> Tree:
     _tolerances(params)
+    form = params.get("form", "any")
+    if form not in ("any", "decimal"):
+        raise Unreadable(f"the form of a real number is 'any' or 'decimal', not {form!r}")
     found = constant(scalar(text, params))
+    if form == "decimal" and not _DECIMAL.fullmatch(normalised(stated(text, params))):
+        raise WrongForm("no decimal number")
     if found[0] != "num":
         real_value(found)
     return found

@@ -12,7 +12,6 @@ from limite.core.errors import LimiteError, SettingsError, did_you_mean, sentenc
 from limite.core.kinds import Generator
 from limite.core.seeds import Seeds
 from limite.core.types import Problem
-from limite.problems import gym
 
 LOOKS = (0.0, 0.5, 1.0)
 """The difficulties at which a family is looked at: easy, middling, hard."""
@@ -49,11 +48,7 @@ def family(name: str, settings: Mapping[str, Any] | None = None) -> Generator:
 
 def class_of(name: str) -> type[Any]:
     """The class of the family of this name; where an extra is lacking, it is told."""
-    registry = load_registry()
-    needs = "" if name in registry.names("generator") else gym.lacking(name)
-    if needs:
-        raise LimiteError(needs)
-    return registry.get("generator", name).load()
+    return load_registry().get("generator", name).load()
 
 
 def names_by_area() -> dict[str, list[str]]:

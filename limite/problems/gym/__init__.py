@@ -48,8 +48,8 @@ def families() -> Iterator[tuple[str, str]]:
             yield name, f"{__name__}.{target}"
 
 
-def lacking(name: str) -> str:
-    """What to install for a family of this name, or an empty text."""
-    if name in FAMILIES and not installed():
-        return f"the family {name!r} needs reasoning-gym: pip install '{EXTRA}'"
-    return ""
+def absences() -> Iterator[tuple[str, str]]:
+    """Every adapted data set as (name, what to install), where the package is lacking."""
+    if not installed():
+        for name in FAMILIES:
+            yield name, f"needs reasoning-gym: pip install '{EXTRA}'"

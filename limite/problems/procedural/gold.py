@@ -64,9 +64,14 @@ def terminating(value: Number) -> Gold:
 
 
 def decimal(value: str, *, decimals: int) -> Gold:
-    """A real number, right within half of the last of ``decimals`` places, as the text says."""
+    """A decimal number, right within half of the last of ``decimals`` places.
+
+    The question must ask for a rounded value; an expression does not answer it.
+    """
     plain = value.rstrip("0").removesuffix(".") if "." in value else value
-    return Gold(Answer(type="real", value=plain, params={"decimals": decimals}), value)
+    return Gold(
+        Answer(type="real", value=plain, params={"decimals": decimals, "form": "decimal"}), value
+    )
 
 
 def modular(value: int, modulus: int) -> Gold:

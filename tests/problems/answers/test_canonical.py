@@ -50,7 +50,9 @@ ANSWERS = st.one_of(
     NUMBERS.map(
         lambda number: Answer(type="real", value=f"{number}.25", params={"abs_tol": "0.1"})
     ),
-    joined(2).map(
+    joined(2)
+    .filter(lambda parts: parts[0] != "0")
+    .map(
         lambda parts: Answer(
             type="complex",
             value=f"{parts[0]}{'' if parts[1].startswith('-') else '+'}{parts[1]}*i",
@@ -185,3 +187,26 @@ def test_ways_to_write_a_fraction(number: Fraction) -> None:
 def test_what_is_no_answer_is_refused(kind: str, value: str) -> None:
     with pytest.raises(LimiteError, match=r"no answer of type .*" + kind):
         canonical(Answer(type=kind, value=value, params=OPTIONS))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1234.50", "1{,}234.5", "$1,234.5$", "x = 1234.50", "d\\approx 1234.5", "1.2345\\times10^{3}",
+     "1.2345e3", "1234.5 cm", "1234.503"],
+)  # fmt: skip
+def test_a_decimal_number_is_read_where_one_is_asked_for(text: str) -> None:
+    answer = Answer(
+        type="real", value="1234.5", params={"decimals": 2, "form": "decimal", "unit": "cm"}
+    )
+    assert judge(answer, text, extract=False).correct
+
+
+@pytest.mark.parametrize("text", ["7/2", "\\frac72", "\\sqrt{12.25}", "3+0.5", "7*0.5", "x=7/2"])
+def test_an_expression_is_no_answer_where_a_decimal_number_is_asked_for(text: str) -> None:
+    params = {"decimals": 2}
+    assert judge(Answer(type="real", value="3.5", params=params), text, extract=False).correct
+    verdict = judge(
+        Answer(type="real", value="3.5", params={**params, "form": "decimal"}), text, extract=False
+    )
+    assert not verdict.correct
+    assert "no decimal number" in verdict.reason

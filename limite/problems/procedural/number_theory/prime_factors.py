@@ -39,7 +39,7 @@ class PrimeFactors(Family):
             "How many prime factors does $<number>$ have, counted with multiplicity (so that 12 "
             "has three)?",
             "The number $<number>$ is written as a product of primes, which need not be "
-            "different. How many factors has the product?",
+            "different. How many factors does the product have?",
         ),
         exponents=(
             "Write $<number>$ as a product of powers of primes $p_1 < p_2 < \\dots$ with positive "

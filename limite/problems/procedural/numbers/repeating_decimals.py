@@ -34,7 +34,7 @@ class RepeatingDecimals(Family):
             "after the point?",
         ),
         period=(
-            "How many digits has the shortest repeating block in the decimal expansion of "
+            "How many digits does the shortest repeating block have in the decimal expansion of "
             "$<ratio:ratio>$?",
             "What is the length of the period of $<ratio:ratio>$ as a decimal (the smallest number "
             "of digits that repeat without end)?",
