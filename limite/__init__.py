@@ -72,7 +72,9 @@ if TYPE_CHECKING:
     from limite.plugins.attention.local import Local as Local
     from limite.plugins.attention.local_global import LocalGlobal as LocalGlobal
     from limite.plugins.attention.simplicial import Simplicial as Simplicial
+    from limite.plugins.curricula.annealed import Annealed as Annealed
     from limite.plugins.curricula.pass_rate import PassRate as PassRate
+    from limite.plugins.curricula.targeted import Targeted as Targeted
     from limite.plugins.curricula.uniform import Uniform as Uniform
     from limite.plugins.loggers.console import Console as Console
     from limite.plugins.loggers.jsonl import JSONL as JSONL
@@ -139,7 +141,9 @@ _MODULES = {
     "limite.plugins.attention.local": "Local",
     "limite.plugins.attention.local_global": "LocalGlobal",
     "limite.plugins.attention.simplicial": "Simplicial",
+    "limite.plugins.curricula.annealed": "Annealed",
     "limite.plugins.curricula.pass_rate": "PassRate",
+    "limite.plugins.curricula.targeted": "Targeted",
     "limite.plugins.curricula.uniform": "Uniform",
     "limite.plugins.loggers.console": "Console",
     "limite.plugins.loggers.jsonl": "JSONL",

@@ -151,16 +151,27 @@ class CurriculumRun(Protocol):
 
 @attrs.frozen(kw_only=True)
 class Arm:
-    """A kind of problem a curriculum can ask for: a generator at a stretch of its difficulty."""
+    """A kind of problem a curriculum can ask for: a generator at a stretch of its difficulty.
+
+    Where the curriculum chooses single problems it is one of them, with the ``files`` that it
+    stands in, and the ``pass_rate`` that was measured of it, if any was.
+    """
 
     name: str
     weight: float
     difficulty: tuple[float, float]
+    files: tuple[str, ...] = ()
+    pass_rate: float | None = None
 
 
 @runtime_checkable
 class Curriculum(Protocol):
-    """Chooses which kind of problem comes next."""
+    """Chooses which kind of problem comes next.
+
+    ``of_problems`` (a class variable, optional) is True of one that chooses single problems: all
+    that a stage draws from must then be files, and every problem of them is an arm.
+    ``names_files`` (a property, optional) are the files among them that its settings name.
+    """
 
     def build(self, arms: Sequence[Arm], seed: int) -> CurriculumRun: ...
 

@@ -59,7 +59,9 @@ def limite_register(registry: Registrar) -> None:
         "warmup-stable-decay", f"{schedules}.warmup_stable_decay:WarmupStableDecay"
     )
 
+    registry.curriculum("annealed", f"{plugins}.curricula.annealed:Annealed")
     registry.curriculum("pass-rate", f"{plugins}.curricula.pass_rate:PassRate")
+    registry.curriculum("targeted", f"{plugins}.curricula.targeted:Targeted")
     registry.curriculum("uniform", f"{plugins}.curricula.uniform:Uniform")
 
     rollouts = f"{plugins}.rollout_schedules"

@@ -18,6 +18,7 @@ from limite.core.kinds import Advantage, LRSchedule, Optimizer
 from limite.core.model.settings import Model
 from limite.core.recipe.cost import Plan, plan_of
 from limite.core.recipe.critic_checks import critic_faults, fitting_faults, rollout_faults
+from limite.core.recipe.curriculum_checks import curriculum_faults
 from limite.core.recipe.data_checks import pair_faults, trace_faults
 from limite.core.recipe.kernel_checks import kernel_survey
 from limite.core.recipe.load import LoadedRecipe, draft_recipe, finished, in_order
@@ -171,6 +172,7 @@ def look_over(recipe: Recipe, registry: Registry, *, complete: bool = True) -> F
             ask(overlong_faults(stage), *place)
             ask(repetition_faults(stage), *place)
             ask(dealing_faults(stage), *place)
+            ask(curriculum_faults(stage), *place)
             ask(advantage_faults(stage), *place)
             ask(critic_faults(recipe, name, stage, registry), *place)
         if isinstance(stage, FitCritic):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from limite.core.health.contrast import contrast_shares
 from limite.core.kinds import Batch, Curriculum, Request, Reward, RolloutSchedule, Verifier
 from limite.core.recipe.problem_source import ProblemSource
+from limite.core.recipe.single_problems import SingleProblems, chooses_problems
 from limite.core.recipe.stages import RL
 from limite.core.rollout.budget import completion_budget, is_finished
 from limite.core.rollout.grading import verdicts_on
@@ -26,8 +27,12 @@ class Rollouts:
         self.context = context
         self.stage = stage
         seeds = context.seeds
-        self.source = ProblemSource(
-            stage.problems, context.registry, seeds.child("problems"), held_out=False
+        self.source: ProblemSource | SingleProblems = (
+            SingleProblems(stage.problems)
+            if chooses_problems(stage)
+            else ProblemSource(
+                stage.problems, context.registry, seeds.child("problems"), held_out=False
+            )
         )
         self.curriculum = cast(Curriculum, stage.curriculum).build(
             self.source.arms, seeds.integer("curriculum")

@@ -23,6 +23,9 @@ EPISODES = ("rollout_schedules.complete_episodes:CompleteEpisodes", {})
 
 RATE_FILE, UNIFORM_FILE = "curricula/pass_rate.py", "curricula/uniform.py"
 RATE = ("curricula.pass_rate:PassRate", {})
+TARGETED_FILE, ANNEALED_FILE = "curricula/targeted.py", "curricula/annealed.py"
+TARGETED = ("curricula.targeted:Targeted", {})
+ANNEALED = ("curricula.annealed:Annealed", {"pool": "pool.jsonl"})
 UNIFORM = ("curricula.uniform:Uniform", {})
 
 WINDOW_FILE, CACHE_FILE, CHUNKS_FILE = (
@@ -224,6 +227,34 @@ FAULTS: list[tuple[str, str, str, tuple[str, dict[str, Any]], str]] = [
         "    shift = random.random()\n",
         UNIFORM,
         "the_same_seed_draws_the_same",
+    ),
+    (
+        TARGETED_FILE,
+        'self._step = state["step"]',
+        "self._step = None",
+        TARGETED,
+        "restored_equals_never_stopped",
+    ),
+    (
+        TARGETED_FILE,
+        "stream, self._taken)",
+        "stream, set())",
+        TARGETED,
+        "no_problem_comes_twice",
+    ),
+    (
+        ANNEALED_FILE,
+        "weighted_sample(self._pool, wanted, stream, self._taken)",
+        "weighted_sample(self._pool, wanted, stream, set())",
+        ANNEALED,
+        "no_problem_comes_twice",
+    ),
+    (
+        ANNEALED_FILE,
+        "            self._step, self._taken, self._asked = step, set(), 0",
+        "            self._step, self._asked = step, 0",
+        ANNEALED,
+        "restored_equals_never_stopped",
     ),
     # Attention
     (
