@@ -113,8 +113,10 @@ def read_manifest(path: Path) -> Manifest:
         raise LimiteError(
             f"{place}: format version {data.get('version')!r}; this limite reads {VERSION}"
         )
+    # The same values written in another way (1E-05 for 1e-05) are an edit as well.
+    as_written = place.read_bytes().decode().rstrip("\n") == dumps(data)
     digest = data.pop("sha256", None)
-    if digest != _digest(data):
+    if digest != _digest(data) or not as_written:
         raise LimiteError(f"{place}: its content does not match its own hash; it was edited")
     # From here on the content is as some limite wrote it, which is still no reason to follow a
     # name out of the folder.

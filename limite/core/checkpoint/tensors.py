@@ -34,14 +34,18 @@ def tensor_pieces(
         tensor = tensors[name].detach()
         check_storable(name, tensor, where)
         # The data pointer of an empty tensor says nothing.
-        memory = (tensor.device, tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype)
-        owner = owners.setdefault(memory, name) if tensor.numel() else name
+        owner = owners.setdefault(memory_of(tensor), name) if tensor.numel() else name
         if owner == name:
             stored[name] = tensor
         else:
             aliases[name] = owner
     order = file_order({name: tensor.dtype for name, tensor in stored.items()})
     return _pieces({name: stored[name] for name in order}), aliases
+
+
+def memory_of(tensor: Tensor) -> tuple[object, ...]:
+    """What two names of one tensor have in common."""
+    return (tensor.device, tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype)
 
 
 def file_order(dtypes: Mapping[str, torch.dtype]) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import attrs
 
+from limite.core.checkpoint.background import CheckpointWriter
 from limite.core.checkpoint.manifest import step_name
 from limite.core.checkpoint.read import Checkpoint, read_checkpoint
 from limite.core.checkpoint.state import restore_module
@@ -22,7 +23,7 @@ from limite.core.model.decoder import Decoder
 from limite.core.model.settings import DecoderSpec, Model
 from limite.core.recipe.models import model_named
 from limite.core.recipe.recipe import Recipe, stage_seeds
-from limite.core.recipe.rundir import RunDirectory
+from limite.core.recipe.rundir import METRICS, RunDirectory
 from limite.core.recipe.stages import Soup, Stage
 from limite.core.registry import Registry
 from limite.core.rollout.stop import StopRequest
@@ -69,6 +70,7 @@ class StageContext:
     stop: StopRequest
     echo: Callable[[str], None]
     contract: Mapping[str, Any]
+    writer: CheckpointWriter
     live: bool = False
 
     @property
@@ -100,6 +102,10 @@ class StageContext:
     def for_stage(self, name: str) -> StageContext:
         """The same run seen from another stage."""
         return attrs.evolve(self, name=name)
+
+    def was_begun(self) -> bool:
+        """Whether an earlier process came so far in the stage that it left something."""
+        return self.checkpoints.is_dir() or (self.directory / METRICS).exists()
 
     # Weights
 
@@ -247,6 +253,8 @@ class StageContext:
         if step % every == 0 or step == last or stopping:
             save()
         if stopping:
+            # Nothing is lost only once the last one is written.
+            self.writer.wait()
             raise RunStopped(
                 f"stopped in stage {self.name!r} after step {step} of {last}; nothing is lost",
                 self.run.path,

@@ -12,6 +12,7 @@ from typing import Any
 
 import attrs
 
+from limite.core.checkpoint.background import CheckpointWriter
 from limite.core.device import deterministic, threads_for
 from limite.core.discover import load_registry
 from limite.core.errors import LimiteError, RunFailed
@@ -234,6 +235,7 @@ def execute(
                         raise RunStopped(
                             f"stopped before stage {name!r}; nothing is lost", run.path
                         )
+                    background = getattr(loaded.recipe.stages[name], "save_in_background", False)
                     context = StageContext(
                         run=run,
                         recipe=loaded.recipe,
@@ -242,6 +244,7 @@ def execute(
                         stop=stop,
                         echo=say,
                         contract={"recipe_sha256": receipt["recipe_sha256"], "stage": name},
+                        writer=CheckpointWriter(background=background, echo=say),
                         live=live,
                     )
                     run_stage(context)
@@ -307,7 +310,8 @@ def run_stage(context: StageContext) -> None:
     module, _, function = context.stage.runner.partition(":")
     about = {"stage": context.name, "type": context.stage.kind}
     try:
-        outcome = getattr(importlib.import_module(module), function)(context)
+        with context.writer:
+            outcome = getattr(importlib.import_module(module), function)(context)
     except RunStopped:
         raise
     except RunFailed as error:

@@ -17,7 +17,6 @@ from limite.core.checkpoint.state import (
     restore_module,
     restore_optimizer,
 )
-from limite.core.checkpoint.write import write_checkpoint
 from limite.core.errors import LimiteError
 from limite.core.kinds import LRSchedule, Optimizer
 from limite.core.recipe.runners.stepper import Stepper
@@ -60,6 +59,10 @@ class TrainingSession:
     ) -> None:
         self.context = context
         saved = newest_checkpoint(context.checkpoints, echo=context.echo)
+        if saved is not None:
+            context.echo(f"{context.name}: goes on after step {saved.step}")
+        elif context.was_begun():
+            context.echo(f"{context.name}: no usable checkpoint; starts from its beginning")
         self.module = self.begin(restored=saved is not None)
         self.stepper = Stepper(
             module=self.module,
@@ -128,9 +131,8 @@ class TrainingSession:
     ) -> None:
         """Writes a checkpoint of the finished step; older ones go only after it is verified."""
         self.clocks.time_s = self.time_s()
-        self.context.run.sync_logs(self.context.name)
         tensors, numbers = optimizer_payload(self.optimizer)
-        write_checkpoint(
+        self.context.writer.write(
             self.context.checkpoints,
             self.clocks.step,
             {self.payload: module_payload(self.module), "optimizer": tensors, **(payloads or {})},
@@ -142,6 +144,7 @@ class TrainingSession:
             self.context.contract,
             self.keep,
             pinned=self.context.pinned_steps(),
+            before=lambda: self.context.run.sync_logs(self.context.name),
         )
 
     def parameters(self) -> int:

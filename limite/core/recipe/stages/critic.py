@@ -93,6 +93,7 @@ class FitCritic(Stage):
     microbatch_tokens: int = fields.microbatch_tokens("critic")
     checkpoint_every: int = fields.checkpoint_every(50, "updates")
     keep: int = fields.keep()
+    save_in_background: bool = fields.save_in_background()
 
     @property
     def files(self) -> tuple[str, ...]:

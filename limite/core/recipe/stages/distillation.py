@@ -63,6 +63,7 @@ class Distill(Stage):
     microbatch_tokens: int = fields.microbatch_tokens()
     checkpoint_every: int = fields.checkpoint_every(100)
     keep: int = fields.keep()
+    save_in_background: bool = fields.save_in_background()
 
     @property
     def supplies(self) -> frozenset[str]:

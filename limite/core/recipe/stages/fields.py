@@ -63,6 +63,12 @@ def checkpoint_every(default: int, unit: str = "steps") -> Any:
     return count(default, unit=unit)
 
 
+def save_in_background() -> Any:
+    """Whether training goes on while a checkpoint is written."""
+    told = "training goes on while a checkpoint is written, from a copy in host memory"
+    return attrs.field(default=False, metadata={"help": told})
+
+
 def keep() -> Any:
     """How many checkpoints stay."""
     return count(2, unit="checkpoints", told="the newest")

@@ -123,6 +123,7 @@ class RL(Stage):
     )
     checkpoint_every: int = fields.checkpoint_every(10, "rollout batches")
     keep: int = fields.keep()
+    save_in_background: bool = fields.save_in_background()
 
     @property
     def files(self) -> tuple[str, ...]:

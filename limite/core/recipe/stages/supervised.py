@@ -39,6 +39,7 @@ class SFT(Stage):
     clip_norm: float = fields.clip_norm()
     checkpoint_every: int = fields.checkpoint_every(100)
     keep: int = fields.keep()
+    save_in_background: bool = fields.save_in_background()
 
     @property
     def files(self) -> tuple[str, ...]:
