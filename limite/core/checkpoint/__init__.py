@@ -1,5 +1,6 @@
 """Checkpoints: folders of safetensors and JSON that are either whole or not there.
 
-``write`` publishes one, ``background`` does while training goes on, ``read`` finds and verifies them, ``manifest`` says what belongs to one,
-``state`` turns modules and optimizers into plain tensors and JSON and back.
+``write`` publishes one, ``background`` does so while training goes on, ``read`` finds and verifies
+them, ``manifest`` says what belongs to one, ``state`` turns modules and optimizers into plain
+tensors and JSON and back.
 """

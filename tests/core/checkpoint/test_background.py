@@ -53,9 +53,7 @@ def test_the_files_are_those_of_a_plain_save(tmp_path: Path) -> None:
         write_checkpoint(tmp_path / "plain", step, values(step), {"n": step}, {"of": "me"}, 2)
     with CheckpointWriter(background=True, echo=silent) as writer:
         for step in (1, 2, 3):
-            writer.write(
-                tmp_path / "beside", step, values(step), {"n": step}, {"of": "me"}, keep=2
-            )
+            writer.write(tmp_path / "beside", step, values(step), {"n": step}, {"of": "me"}, keep=2)
     assert contents(tmp_path / "beside") == contents(tmp_path / "plain")
 
 
@@ -151,9 +149,15 @@ def test_a_failed_save_is_told_beside_another_error(
     tmp_path: Path, full_disk: Callable[[], None]
 ) -> None:
     said: Saying = []
-    with pytest.raises(ZeroDivisionError), CheckpointWriter(background=True, echo=said.append) as w:
-        w.write(tmp_path, 7, values(1), {}, {}, 1)
-        raise ZeroDivisionError
+    writer = CheckpointWriter(background=True, echo=said.append)
+
+    def train() -> None:
+        with writer:
+            writer.write(tmp_path, 7, values(1), {}, {}, 1)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        train()
     full_disk()
     assert "the checkpoint of step 7 could not be written: " in said[-1]
     assert "no space left" in said[-1]
