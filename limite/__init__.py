@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from limite.core.seeds import Seeds as Seeds
     from limite.core.tokenizer import CharacterTokenizer as CharacterTokenizer
     from limite.core.train.correction import Correction as Correction
+    from limite.core.train.data.windows import Windows as Windows
     from limite.core.types import Answer as Answer
     from limite.core.types import ExplainedVariance as ExplainedVariance
     from limite.core.types import Group as Group
@@ -132,6 +133,7 @@ _MODULES = {
     "limite.core.seeds": "Seeds",
     "limite.core.tokenizer": "CharacterTokenizer",
     "limite.core.train.correction": "Correction",
+    "limite.core.train.data.windows": "Windows",
     "limite.core.types": (
         "Answer ExplainedVariance Group Loss Metric Problem Response TokenBatch Verdict"
     ),

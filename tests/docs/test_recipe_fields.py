@@ -38,6 +38,7 @@ from limite.core.rollout.repetition import RepetitionDetector
 from limite.core.rollout.shaping import OverlongPenalty
 from limite.core.tokenizer import CharacterTokenizer
 from limite.core.train.correction import Correction
+from limite.core.train.data.windows import Windows
 from tests.core.recipe.test_problem_files import measured
 
 PAGE = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text(encoding="utf-8")
@@ -47,6 +48,7 @@ STAGES = (SFT, Distill, RL, FitCritic, Preference, Soup, Eval)
 PARTS = (
     Mix,
     Source,
+    Windows,
     HealthLimits,
     OverlongPenalty,
     RepetitionDetector,
@@ -105,6 +107,20 @@ def test_both_examples_are_one_recipe(tmp_path: Path) -> None:
     assert values[0] == values[1]
 
 
+def example(phrase: str) -> str:
+    """The one part of a recipe on the page that holds ``phrase``."""
+    texts = re.findall(r"^``` toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    (found,) = [text for text in texts if phrase in text]
+    return str(found)
+
+
+def test_the_example_of_windows_is_sound(tmp_path: Path) -> None:
+    place = tmp_path / "windows.toml"
+    place.write_text(f'name = "windows"\n\n{example("windows = ")}', encoding="utf-8")
+    (stage,) = check_file(place, (), load_registry())[1].stages
+    assert "the ending of 100.0% of documents is learned" in stage.notes[0]
+
+
 def test_the_example_of_a_critic_is_sound(tmp_path: Path) -> None:
     text, *_ = re.findall(r"^``` toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     place = tmp_path / "critic.toml"
@@ -130,7 +146,7 @@ def test_the_example_of_a_soup_is_sound(tmp_path: Path) -> None:
 def test_the_example_of_a_file_of_problems_is_sound(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _, _, text, *_ = re.findall(r"^``` toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    text = example("./data/measured.jsonl")
     place = tmp_path / "file.toml"
     place.write_text(f'name = "file"\n\n[stages.rl]\ntype = "rl"\n{text}', encoding="utf-8")
     (tmp_path / "data").mkdir()

@@ -91,6 +91,8 @@ def show_plan(recipe: str, plan: dict[str, Any]) -> None:
             reads = stage["reads"]
             columns = "whatever the stage supplies" if reads is None else ", ".join(reads)
             click.echo(f"{stage['name']}: objective {stage['objective']} reads {columns}")
+        for note in stage["notes"]:
+            click.echo(f"{stage['name']}: {note}")
 
 
 def _count(number: int) -> str:

@@ -22,6 +22,7 @@ from limite.core.recipe.problem_checks import Texts
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.stages import RL, SFT, Distill, Eval, FitCritic, Preference, Soup, Stage
 from limite.core.registry import Registry
+from limite.core.train.data.windows import WindowCounts, Windows, cut
 
 if TYPE_CHECKING:
     from limite.core.model.decoder import Decoder
@@ -41,6 +42,8 @@ class StagePlan:
     memory_bytes: int
     objective: str | None = None
     reads: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
+    """What else there is to say of it, a line each."""
 
 
 @attrs.frozen(kw_only=True)
@@ -105,6 +108,7 @@ def _stage_plan(
     objective: str | None = None
     reads: tuple[str, ...] | None = None
     operations = 0.0
+    notes: tuple[str, ...] = ()
 
     def mixing(tokens: float) -> int:
         """One way through the attention of all layers, for a row."""
@@ -112,10 +116,15 @@ def _stage_plan(
 
     if isinstance(stage, SFT):
         steps = updates = stage.steps
+        texts = _in_windows(stage.windows, texts)
         trained = round(stage.steps * stage.batch * texts.mean_document)
         operations = 6.0 * parameters * trained
         operations += 3.0 * stage.steps * stage.batch * mixing(texts.mean_document)
-        memory += training_bytes(spec, parameters, stage.batch * texts.longest_document)
+        longest = stage.batch * texts.longest_document
+        if stage.microbatch_tokens is not None:
+            longest = min(longest, max(stage.microbatch_tokens, texts.longest_document))
+        memory += training_bytes(spec, parameters, longest)
+        notes = _of_windows(stage, others[name])
     elif isinstance(stage, Distill):
         steps = updates = stage.steps
         rows = stage.steps * stage.batch
@@ -210,7 +219,25 @@ def _stage_plan(
         memory_bytes=memory,
         objective=objective,
         reads=reads,
+        notes=notes,
     )
+
+
+def _in_windows(windows: Windows | None, texts: Texts) -> Texts:
+    """The lengths of rows where documents are cut."""
+    if windows is None:
+        return texts
+    rows = [each.stop - each.start for each in cut(texts.documents, windows)]
+    return attrs.evolve(texts, documents=rows)
+
+
+def _of_windows(stage: SFT, texts: Texts) -> tuple[str, ...]:
+    """What becomes of the documents that were drawn."""
+    if stage.windows is None:
+        return ()
+    told = WindowCounts.of(texts.documents, stage.windows).told(stage.windows)
+    first = "" if len(texts.documents) == stage.documents else ", the first that were drawn"
+    return (f"{told}{first}",)
 
 
 def _parameters(teacher: str, spec: DecoderSpec) -> int:

@@ -19,11 +19,12 @@ from limite.core.model.settings import Model
 from limite.core.recipe.problem_files import source_faults
 from limite.core.recipe.problem_source import ProblemSource, held_out_problems
 from limite.core.recipe.recipe import Recipe, evaluation_seeds, stage_seeds
-from limite.core.recipe.stages import RL, SFT, Eval, Mix, Source, Stage, is_file
+from limite.core.recipe.stages import RL, SFT, Eval, Mix, Source, Stage, Windows, is_file
 from limite.core.registry import Registry
 from limite.core.rollout.budget import completion_budget
 from limite.core.seeds import Seeds
 from limite.core.tokenizer import CharacterTokenizer
+from limite.core.train.data.windows import WindowCounts, cut
 from limite.core.train.documents import Document, make_documents, pick_style
 from limite.core.types import Problem
 
@@ -211,7 +212,9 @@ def text_faults(recipe: Recipe, stage: Stage, texts: Texts) -> Iterator[Fault]:
         context = cast(Model, recipe.model).context
     except LimiteError:  # a directory that cannot be read, which is told at the model
         return
-    if isinstance(stage, SFT) and texts.longest_document > context:
+    if isinstance(stage, SFT) and isinstance(stage.windows, Windows):
+        yield from window_faults(stage.windows, stage.targets, texts, context)
+    elif isinstance(stage, SFT) and texts.longest_document > context:
         yield Fault(
             ("problems",),
             f"a problem with its solution has {texts.longest_document} tokens, more than the "
@@ -220,6 +223,26 @@ def text_faults(recipe: Recipe, stage: Stage, texts: Texts) -> Iterator[Fault]:
     if isinstance(stage, (RL, Eval)):
         budget = stage.budget if isinstance(stage, RL) else "fixed-response"
         yield from budget_faults(recipe, budget, stage.max_tokens, texts)
+
+
+def window_faults(
+    windows: Windows, targets: str, texts: Texts, context: int
+) -> Iterator[Fault]:
+    """A window must fit the model's context, and documents must be long enough to have one."""
+    if windows.tokens > context:
+        message = f"must be at most the model's context of {context} (model.context)"
+        yield Fault(("windows", "tokens"), f"{message}, got {windows.tokens}")
+    elif texts.documents and not WindowCounts.of(texts.documents, windows).rows:
+        message = (
+            f"no document is long enough for a window of {windows.tokens} targets: the longest has "
+            f"{texts.longest_document} tokens; with short = 'include' they are rows of their own"
+        )
+        yield Fault(("windows", "tokens"), message)
+    elif texts.documents and targets == "response" and not any(
+        window.stop > texts.prompts[window.document] for window in cut(texts.documents, windows)
+    ):
+        message = f"windows of {windows.tokens} targets ({windows.policy}) hold questions alone"
+        yield Fault(("windows", "tokens"), message)
 
 
 def budget_faults(recipe: Recipe, budget: str, max_tokens: int, texts: Texts) -> Iterator[Fault]:

@@ -170,6 +170,9 @@ def _curves(stage: StageRun) -> str:
             '<p class="note">Measured while training, on training problems. These curves tell of '
             f"execution; ability is told by held-out accuracy alone.{_now_and_then(stage)}</p>"
         )
+    notes = stage.receipt.get("notes")
+    for note in notes if isinstance(notes, list) else ():
+        text += f'<p class="note">{escape(str(note))}</p>'
     text += parts.grid(panels)
     if others:
         text += (

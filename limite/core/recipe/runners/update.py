@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -30,10 +30,18 @@ class Stepped(Protocol):
     def checkpoint_every(self) -> int: ...
 
 
-def train(session: TrainingSession, stage: Stepped, step: Callable[[int], Figures]) -> None:
+def train(
+    session: TrainingSession,
+    stage: Stepped,
+    step: Callable[[int], Figures],
+    *,
+    state: Callable[[], Mapping[str, Any]] = dict,
+    payloads: Callable[[], Mapping[str, Mapping[str, Tensor]]] = dict,
+) -> None:
     """Takes the stage to its last update, logs and saves.
 
     ``step`` makes the update that follows as many as it is told; it adds to the clock of tokens.
+    ``state`` and ``payloads`` are what a checkpoint holds of the stage beside weights and clocks.
     """
     context, clocks = session.context, session.clocks
     with context.loggers(stage.steps) as log:
@@ -42,7 +50,10 @@ def train(session: TrainingSession, stage: Stepped, step: Callable[[int], Figure
             clocks.step += 1
             log(clocks.step, {"time_s": session.time_s(), "tokens": clocks.tokens, **figures})
             context.after_step(
-                clocks.step, lambda: session.save({}), stage.checkpoint_every, stage.steps
+                clocks.step,
+                lambda: session.save(state(), payloads()),
+                stage.checkpoint_every,
+                stage.steps,
             )
 
 

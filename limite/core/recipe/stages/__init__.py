@@ -28,6 +28,7 @@ from limite.core.recipe.stages.soup import Greedy as Greedy
 from limite.core.recipe.stages.soup import Member as Member
 from limite.core.recipe.stages.soup import Soup as Soup
 from limite.core.recipe.stages.supervised import SFT as SFT
+from limite.core.train.data.windows import Windows as Windows
 
 STAGE_KINDS: dict[str, type[Stage]] = {
     stage.kind: stage for stage in (SFT, Distill, RL, FitCritic, Preference, Soup, Eval)

@@ -27,9 +27,9 @@ def longest(what: str) -> Any:
     return _field(None, optional(and_(ge(2), le(2**24))), told, "tokens")
 
 
-def batch(default: int, unit: str) -> Any:
+def batch(default: int, unit: str, told: str = "of one update") -> Any:
     """How much an update learns from."""
-    return count(default, unit=unit, told="of one update", most=10**6)
+    return count(default, unit=unit, told=told, most=10**6)
 
 
 def temperature(of: str) -> Any:
@@ -56,6 +56,12 @@ def clip_norm() -> Any:
 def microbatch_tokens(through: str = "learner") -> Any:
     """How much goes through what is trained at once."""
     return count(8192, unit="tokens", told=f"most at once through the {through}, as memory allows")
+
+
+def optional_microbatch_tokens() -> Any:
+    """The same, where all goes through at once unless it is said."""
+    told = "most at once through the learner; left out, a whole batch"
+    return _field(None, optional(and_(ge(1), le(MOST))), told, "tokens")
 
 
 def checkpoint_every(default: int, unit: str = "steps") -> Any:

@@ -9,6 +9,7 @@ import attrs
 from limite.core.kinds import LRSchedule, Objective, Optimizer
 from limite.core.recipe.stages import fields
 from limite.core.recipe.stages.base import Mix, Stage
+from limite.core.train.data.windows import Windows
 from limite.core.validators import at_least_one_weight, option
 
 
@@ -27,7 +28,11 @@ class SFT(Stage):
     )
     documents: int = fields.count(4000, told="distinct problems", most=10**8)
     steps: int = fields.count(1000, unit="updates")
-    batch: int = fields.batch(32, "documents")
+    batch: int = fields.batch(32, "documents", told="of one update; with `windows` those")
+    windows: Windows | None = attrs.field(
+        default=None,
+        metadata={"help": "cuts documents in windows of equal length; left out, they stay whole"},
+    )
     targets: str = attrs.field(
         default="response",
         validator=option("response", "all"),
@@ -37,6 +42,7 @@ class SFT(Stage):
     optimizer: Optimizer | str = "muon"
     lr_schedule: LRSchedule | str = "warmup-stable-decay"
     clip_norm: float = fields.clip_norm()
+    microbatch_tokens: int | None = fields.optional_microbatch_tokens()
     checkpoint_every: int = fields.checkpoint_every(100)
     keep: int = fields.keep()
     save_in_background: bool = fields.save_in_background()
