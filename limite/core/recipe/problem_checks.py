@@ -225,9 +225,7 @@ def text_faults(recipe: Recipe, stage: Stage, texts: Texts) -> Iterator[Fault]:
         yield from budget_faults(recipe, budget, stage.max_tokens, texts)
 
 
-def window_faults(
-    windows: Windows, targets: str, texts: Texts, context: int
-) -> Iterator[Fault]:
+def window_faults(windows: Windows, targets: str, texts: Texts, context: int) -> Iterator[Fault]:
     """A window must fit the model's context, and documents must be long enough to have one."""
     if windows.tokens > context:
         message = f"must be at most the model's context of {context} (model.context)"
@@ -238,8 +236,12 @@ def window_faults(
             f"{texts.longest_document} tokens; with short = 'include' they are rows of their own"
         )
         yield Fault(("windows", "tokens"), message)
-    elif texts.documents and targets == "response" and not any(
-        window.stop > texts.prompts[window.document] for window in cut(texts.documents, windows)
+    elif (
+        texts.documents
+        and targets == "response"
+        and not any(
+            window.stop > texts.prompts[window.document] for window in cut(texts.documents, windows)
+        )
     ):
         message = f"windows of {windows.tokens} targets ({windows.policy}) hold questions alone"
         yield Fault(("windows", "tokens"), message)

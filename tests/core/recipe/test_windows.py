@@ -76,7 +76,9 @@ def test_a_stopped_stage_goes_on_to_the_same_bits(
 
 
 def test_variants_of_a_model_share_order_seed_and_tokens(whole: RunResult, tmp_path: Path) -> None:
-    other = run(tmp_path, "windows.tokens=5", "model.attention={ type = 'simplicial', layers = [1] }")
+    other = run(
+        tmp_path, "windows.tokens=5", "model.attention={ type = 'simplicial', layers = [1] }"
+    )
     assert other.stages["sft"]["windows"] == whole.stages["sft"]["windows"]
     ours, theirs = lines_of(other), lines_of(whole)
     assert [line["tokens"] for line in ours] == [line["tokens"] for line in theirs]

@@ -74,7 +74,9 @@ def counted(lengths: list[int], windows: Windows) -> WindowCounts:
         else:
             counts.retained += 1
             counts.windows += len(own)
-            counts.extra_windows += len(own) - len(range(0, tokens - windows.tokens, windows.tokens))
+            counts.extra_windows += len(own) - len(
+                range(0, tokens - windows.tokens, windows.tokens)
+            )
             targets = [target for window in own for target in window]
             counts.unique_targets += len(set(targets))
             counts.repeated_targets += len(targets) - len(set(targets))
