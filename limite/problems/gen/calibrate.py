@@ -177,11 +177,17 @@ def write(
         _tell(out, rates, as_json)
         return
     try:
-        with progress(len(problems), as_json=as_json, already=output.resumed, look_every=1) as show:
+        with progress(
+            len(problems),
+            as_json=as_json,
+            already=output.resumed,
+            look_every=1,
+            left_out="not answered",
+        ) as show:
             for line in _lines(problems, policy, judge, output, samples):
                 output.add(line)
                 rates.add(files.problem_of(loads(line)))
-                show(output.count, [])
+                show(output.count, lambda: rates.unanswered)
     except KeyboardInterrupt:
         output.flush()
         output.abandon()

@@ -13,6 +13,7 @@ from limite.core.errors import Mistake, RunFailed
 from limite.core.jsonl import DamagedFile
 from limite.core.train.data.records import TOLD
 from limite.problems import files
+from limite.problems.gen.progress import progress
 from limite.problems.gen.recheck import DEADLINE_S, Line, Rechecker
 from limite.problems.gen.say import Real
 
@@ -40,9 +41,13 @@ def check(file: Path, verifier: str, deadline: float, as_json: bool) -> None:
     wrong: list[Mistake] = []
     read = solved = 0
     lines: dict[str, int] = {}
-    with contextlib.closing(Rechecker(verifier, deadline)) as rechecker:
+    with (
+        contextlib.closing(Rechecker(verifier, deadline)) as rechecker,
+        progress(None, as_json=False, left_out="wrong") as show,
+    ):
         for (number, found), (reason, again) in rechecker(_lines(file, damage)):
             read += 1
+            show(read, lambda: len(wrong))
             if isinstance(found, Mistake):
                 wrong.append(found)
                 continue

@@ -165,7 +165,7 @@ def write(
                         output.refuse(made[1])
                     else:
                         output.add(made[1])
-                    show(output.count, tallies)
+                    show(output.count, lambda: sum(each.made - each.written for each in tallies))
         finally:
             supply.close()
     except KeyboardInterrupt:

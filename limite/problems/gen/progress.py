@@ -1,38 +1,43 @@
-"""How far making problems has come: a bar on a terminal, elsewhere lines, or events as JSON."""
+"""How far long work on problems has come: a bar on a terminal, else lines, or events as JSON."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
 import click
 
 from limite.core.jsonl import dumps
-from limite.problems.gen.fill import Tally
 
 EVERY_S = 10.0
 LOOK_EVERY = 64
 
 
 class Shown(Protocol):
-    """Something that is told how many problems there are, and what became of all candidates."""
+    """Something that is told how many are done, and is asked to count those left out."""
 
-    def __call__(self, done: int, tallies: Sequence[Tally]) -> None: ...
+    def __call__(self, done: int, left_out: Callable[[], int], /) -> None: ...
 
 
 @contextmanager
 def progress(
-    total: int, *, as_json: bool, already: int = 0, look_every: int = LOOK_EVERY
+    total: int | None,
+    *,
+    as_json: bool,
+    already: int = 0,
+    look_every: int = LOOK_EVERY,
+    left_out: str = "not kept",
 ) -> Iterator[Shown]:
     """Tells of progress for as long as it lasts; ``already`` were done by an earlier run.
 
     It looks at the clock every ``look_every`` problems: 1 where each of them takes a while.
+    ``total`` is None where nobody knows it; ``left_out`` is a word for those that count apart.
     """
     if as_json or not sys.stderr.isatty():
-        yield _Lines(total, _Clock(already, EVERY_S, look_every), as_json)
+        yield _Lines(total, _Clock(already, EVERY_S, look_every), as_json, left_out)
         return
     from rich.console import Console  # late: only terminals need it
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -43,16 +48,12 @@ def progress(
         task = bar.add_task("problems", total=total, completed=already, rate="")
         clock = _Clock(already, 0.2, look_every)
 
-        def show(done: int, tallies: Sequence[Tally]) -> None:
+        def show(done: int, others: Callable[[], int]) -> None:
             if clock.due():
-                words = f"{clock.rate(done):,.0f}/s, {_rejected(tallies):,} not kept"
+                words = f"{clock.rate(done):,.0f}/s, {others():,} {left_out}"
                 bar.update(task, completed=done, rate=words)
 
         yield show
-
-
-def _rejected(tallies: Sequence[Tally]) -> int:
-    return sum(tally.made - tally.written for tally in tallies)
 
 
 class _Clock:
@@ -85,23 +86,23 @@ class _Clock:
 
 
 class _Lines:
-    def __init__(self, total: int, clock: _Clock, as_json: bool) -> None:
+    def __init__(self, total: int | None, clock: _Clock, as_json: bool, left_out: str) -> None:
         self.total = total
         self.as_json = as_json
         self.clock = clock
+        self.left_out = left_out
 
-    def __call__(self, done: int, tallies: Sequence[Tally]) -> None:
+    def __call__(self, done: int, others: Callable[[], int]) -> None:
         if not self.clock.due():
             return
-        rejected = _rejected(tallies)
+        rejected = others()
         rate = self.clock.rate(done)
-        left_s = (self.total - done) / rate if rate > 0 else None
+        left_s = None if self.total is None or rate <= 0 else (self.total - done) / rate
         if self.as_json:
             event: dict[str, Any] = {"event": "progress", "done": done, "total": self.total}
             event |= {"rejected": rejected, "per_second": round(rate, 1), "left_s": left_s}
             click.echo(dumps(event))
             return
+        of = "" if self.total is None else f" of {self.total:,}"
         left = "" if left_s is None else f", {left_s:,.0f} s left"
-        click.echo(
-            f"{done:,} of {self.total:,}, {rate:,.0f}/s, {rejected:,} not kept{left}", err=True
-        )
+        click.echo(f"{done:,}{of}, {rate:,.0f}/s, {rejected:,} {self.left_out}{left}", err=True)

@@ -314,3 +314,16 @@ def test_a_sample_of_a_huge_problem_is_cut(gen: Callable, tmp_path: Path) -> Non
     shown = gen("inspect", place).out
     assert "… (100,000 characters)" in shown
     assert len(shown) < 10_000
+
+
+def test_check_tells_how_far_it_has_come_beside_its_result(
+    gen: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("limite.problems.gen.progress.EVERY_S", 0.0)
+    place = tmp_path / "p.jsonl"
+    gen("make", "gcd", "--count", 130, "-o", place)
+    ended = gen("check", place, "--json")
+    assert json.loads(ended.out)["read"] == 130
+    lines = ended.err.splitlines()
+    assert [line.split(",")[0] for line in lines] == ["64", "128"]
+    assert all(line.endswith("0 wrong") for line in lines)
