@@ -1,0 +1,209 @@
+"""Warm workers: programs run one after the other, or side by side, without starting anything."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import warnings
+import weakref
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from limite.core.errors import LimiteError, RunFailed
+from limite.problems.sandbox import wire
+from limite.problems.sandbox.backends import BACKENDS, Setup, candidates, named
+from limite.problems.sandbox.limits import Limits
+from limite.problems.sandbox.result import Result
+from limite.problems.sandbox.worker import Unavailable, Worker
+
+WEAK = (
+    "this program runs with resource limits alone: it can read files, reach the network and leave "
+    "processes behind (--allow-weak-sandbox)"
+)
+
+Program = tuple[str, str, Sequence[Any]]
+"""Source, entry, arguments."""
+
+
+class WeakSandbox(UserWarning):
+    """A program runs without walls around it."""
+
+
+class NoSandbox(RunFailed):
+    """No backend that holds a program can be had here."""
+
+    def __init__(self, reasons: dict[str, str]) -> None:
+        self.reasons = reasons
+        each = "; ".join(f"{backend}: {reason}" for backend, reason in reasons.items())
+        super().__init__(
+            f"programs of strangers need a sandbox, and none can be had here ({each}); "
+            "limite-gen doctor tells more"
+        )
+
+
+class Pool:
+    """Up to ``size`` warm workers of the strongest backend that can be had, or of a given one.
+
+    A worker starts when it is first needed and is replaced when it is lost. Safe to use from
+    several threads. After a fork the child starts workers of its own.
+    """
+
+    def __init__(
+        self,
+        *,
+        size: int | None = None,
+        backend: str | None = None,
+        setup: Setup | None = None,
+        allow_weak: bool = False,
+    ) -> None:
+        self.size = size or max(1, len(os.sched_getaffinity(0)))
+        self.setup = setup or Setup()
+        self._backend = None if backend is None else named(backend, weak=allow_weak)
+        self._allow_weak = allow_weak
+        self._fresh()
+        _POOLS.add(self)
+
+    def _fresh(self) -> None:
+        self._idle: list[Worker] = []
+        self._room = threading.BoundedSemaphore(self.size)
+        self._lock = threading.Lock()
+        self._closed = False
+
+    @property
+    def backend(self) -> str:
+        """The backend that is used; a NoSandbox where there is none."""
+        with self._lock:
+            if self._backend is None:
+                self._idle.append(self._start())
+            assert self._backend is not None
+            return self._backend
+
+    def run(
+        self, source: str, entry: str, args: Sequence[Any] = (), limits: Limits | None = None
+    ) -> Result:
+        """Runs ``source`` and returns what ``entry(*args)`` returned, or what became of it."""
+        try:
+            encoded = wire.encode(tuple(args))
+        except wire.BadValue as error:
+            raise LimiteError(f"an argument of a program: {error}") from error
+        with self._room:
+            # A worker may be lost by a kill from outside, or be used up: once more, then it counts.
+            for _ in range(2):
+                worker = self._worker()
+                if worker.backend == "rlimits":
+                    warnings.warn(WEAK, WeakSandbox, stacklevel=2)
+                try:
+                    result = worker.run(source, entry, encoded, limits or Limits())
+                except wire.Closed:
+                    continue
+                with self._lock:
+                    self._idle.append(worker)
+                return result
+        return Result(
+            status="unavailable",
+            error="the process that runs programs ended twice while it ran this one",
+            backend=worker.backend,
+            layers=worker.layers,
+        )
+
+    def run_all(self, programs: Iterable[Program], limits: Limits | None = None) -> list[Result]:
+        """Runs many programs side by side; their results in order."""
+        with ThreadPoolExecutor(self.size) as threads:
+            return list(
+                threads.map(lambda each: self.run(each[0], each[1], each[2], limits), programs)
+            )
+
+    def pids(self) -> list[int]:
+        """The processes of the workers that wait for a program."""
+        with self._lock:
+            return [worker.pid for worker in self._idle]
+
+    def close(self) -> None:
+        """Ends the workers; the next program starts others."""
+        with self._lock:
+            workers, self._idle = self._idle, []
+        for worker in workers:
+            worker.close()
+
+    def forget(self) -> None:
+        """Lets go of workers that belong to the parent of this process."""
+        workers = self._idle
+        self._fresh()
+        for worker in workers:
+            worker.forget()
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _worker(self) -> Worker:
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+            if self._backend is None:  # the first of all: others wait for what it finds
+                return self._start()
+        return self._start()
+
+    def _start(self) -> Worker:
+        if self._backend is not None:
+            return Worker(self._backend, self.setup)
+        reasons: dict[str, str] = {}
+        for backend in candidates(weak=self._allow_weak):
+            try:
+                worker = Worker(backend, self.setup)
+            except Unavailable as error:
+                reasons[backend] = str(error)
+            else:
+                self._backend = backend
+                return worker
+        raise NoSandbox(reasons)
+
+
+_POOLS: weakref.WeakSet[Pool] = weakref.WeakSet()
+_KEPT: dict[tuple[Setup, bool], Pool] = {}
+
+
+def pool(setup: Setup | None = None, *, allow_weak: bool = False) -> Pool:
+    """The pool of this process for programs of one kind, made when it is first asked for."""
+    key = setup or Setup(), allow_weak
+    if key not in _KEPT:
+        _KEPT[key] = Pool(setup=key[0], allow_weak=allow_weak)
+    return _KEPT[key]
+
+
+def run(
+    source: str,
+    entry: str,
+    args: Sequence[Any] = (),
+    limits: Limits | None = None,
+    *,
+    setup: Setup | None = None,
+    allow_weak: bool = False,
+) -> Result:
+    """Runs ``source`` in the strongest sandbox there is, and calls its function ``entry``.
+
+    ``args`` and the value are plain data: None, bool, int, float, complex, str, Fraction, Decimal,
+    list, tuple, set, dict of these, and numbers are exact. Whatever the program does comes back as
+    a ``Result``. Raises ``NoSandbox`` where no backend that holds a program can be had.
+    """
+    return pool(setup, allow_weak=allow_weak).run(source, entry, args, limits)
+
+
+def _close_all() -> None:
+    for each in list(_POOLS):
+        each.close()
+
+
+def _forget_all() -> None:
+    for each in list(_POOLS):
+        each.forget()
+
+
+atexit.register(_close_all)
+os.register_at_fork(after_in_child=_forget_all)
+
+__all__ = ["BACKENDS", "NoSandbox", "Pool", "Program", "WeakSandbox", "pool", "run"]
