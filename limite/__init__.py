@@ -50,9 +50,11 @@ if TYPE_CHECKING:
     from limite.core.recipe.stages import Greedy as Greedy
     from limite.core.recipe.stages import Mix as Mix
     from limite.core.recipe.stages import Preference as Preference
+    from limite.core.recipe.stages import Probe as Probe
     from limite.core.recipe.stages import Soup as Soup
     from limite.core.recipe.stages import Source as Source
     from limite.core.recipe.stages import StrongWeak as StrongWeak
+    from limite.core.recipe.stages import Unstable as Unstable
     from limite.core.rollout.shaping import OverlongPenalty as OverlongPenalty
     from limite.core.seeds import Seeds as Seeds
     from limite.core.tokenizer import CharacterTokenizer as CharacterTokenizer
@@ -127,7 +129,8 @@ _MODULES = {
     "limite.core.pretrained.tokenizer": "PretrainedTokenizer",
     "limite.core.recipe.recipe": "Recipe",
     "limite.core.recipe.stages": (
-        "CriticSettings Distill Eval FitCritic Greedy Mix Preference RL SFT Soup Source StrongWeak"
+        "CriticSettings Distill Eval FitCritic Greedy Mix Preference Probe RL SFT Soup Source "
+        "StrongWeak Unstable"
     ),
     "limite.core.rollout.shaping": "OverlongPenalty",
     "limite.core.seeds": "Seeds",

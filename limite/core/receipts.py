@@ -111,6 +111,11 @@ def own_code_hash() -> str:
     return digest.hexdigest()
 
 
+def step_handed_on(receipt: Mapping[str, Any]) -> int:
+    """The step whose checkpoint a finished stage hands on: its last, unless that was unstable."""
+    return int(receipt.get("hands_on_step", receipt["steps"]))
+
+
 def differences(
     old: Mapping[str, Any], new: Mapping[str, Any], *, ignore: Sequence[str] = CIRCUMSTANCES
 ) -> list[str]:

@@ -30,9 +30,11 @@ from limite.core.recipe.stages import (
     Greedy,
     Mix,
     Preference,
+    Probe,
     Soup,
     Source,
     StrongWeak,
+    Unstable,
 )
 from limite.core.rollout.repetition import RepetitionDetector
 from limite.core.rollout.shaping import OverlongPenalty
@@ -50,6 +52,8 @@ PARTS = (
     Source,
     Windows,
     HealthLimits,
+    Unstable,
+    Probe,
     OverlongPenalty,
     RepetitionDetector,
     Correction,

@@ -27,6 +27,7 @@ def report(run: Path, out: Path | None, as_json: bool) -> None:
     claims is printed here too.
     """
     from limite.core.recipe.report import read_run, write_pages
+    from limite.core.recipe.report.remarks import remarks
     from limite.core.recipe.report.summary import as_data
 
     if not run.exists() and (Path("runs") / run).is_dir():
@@ -35,7 +36,12 @@ def report(run: Path, out: Path | None, as_json: bool) -> None:
         _check_out(out)
     found = read_run(run)
     page = write_pages(found, out)
-    data = {**as_data(found), "page": str(page), "picture": str(page.with_suffix(".png"))}
+    data = {
+        **as_data(found),
+        "remarks": remarks(found),
+        "page": str(page),
+        "picture": str(page.with_suffix(".png")),
+    }
     if as_json:
         show_json(data)
         return
@@ -49,6 +55,8 @@ def report(run: Path, out: Path | None, as_json: bool) -> None:
         ("STAGE", "KIND", "STATUS", "STEPS", "TIME", "VERDICT"),
         [_row(stage) for stage in data["stages"]],
     )
+    for line in data["remarks"]:
+        click.echo(line)
     click.echo(f"page: {page}")
 
 

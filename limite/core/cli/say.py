@@ -11,6 +11,8 @@ import attrs
 
 from limite.core.cli.check import show_plan
 from limite.core.cli.table import show_table
+from limite.core.recipe.report.read import read_run
+from limite.core.recipe.report.remarks import remarks
 
 if TYPE_CHECKING:
     from limite.core.recipe.cost import Plan
@@ -47,6 +49,9 @@ class Say:
             names, *found = claim_rows(result)
             self._speak(lambda: show_table(names, found, cut=False))
             self.line(scope_of(result))
+        told = remarks(read_run(result.path))
+        for text in ["", *told] if told else ():
+            self.line(text)
         self.line("")
         self.line(f"run     {result.path}")
         self.line(f"report  {result.report}")

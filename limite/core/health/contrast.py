@@ -71,3 +71,44 @@ def contrast_shares(groups: Sequence[Group]) -> ContrastShares:
 def mixed_group_probability(pass_rate: float, group_size: int) -> float:
     """The chance that ``group_size`` responses are neither all right nor all wrong."""
     return 1.0 - pass_rate**group_size - (1.0 - pass_rate) ** group_size
+
+
+def typical_pass_rate(contrast_share: float, group_size: int) -> float:
+    """The pass rate, at most a half, at which that share of groups would have contrast.
+
+    ``1 - p`` would do as well. Where no rate gives so much contrast it is a half.
+    """
+    low, high = 0.0, 0.5
+    for _ in range(60):  # halves the stretch until floats cannot tell its ends apart
+        middle = (low + high) / 2
+        if mixed_group_probability(middle, group_size) < contrast_share:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+LOW_CONTRAST = 1 / 3
+"""Below this share of groups with contrast most of what is sampled teaches nothing."""
+
+ONE_SIDE = 4
+"""How many times as many groups of one kind make a set of problems too hard, or too easy."""
+
+
+def contrast_hint(
+    contrast_share: float, all_wrong_share: float, all_correct_share: float, group_size: int
+) -> str:
+    """What to change where few groups have contrast; empty where enough have."""
+    if contrast_share >= LOW_CONTRAST or group_size < 2:
+        return ""
+    rate = typical_pass_rate(contrast_share, group_size)
+    if all_wrong_share >= ONE_SIDE * all_correct_share:
+        near, change = f"{rate:.2g}", "make problems easier"
+    elif all_correct_share >= ONE_SIDE * all_wrong_share:
+        near, change = f"{1 - rate:.3g}", "make problems harder"
+    else:
+        near, change = f"{rate:.2g} or {1 - rate:.3g}", "choose problems between the two"
+    return (
+        f"{1 - contrast_share:.0%} of groups of {group_size} had no contrast, as with a typical "
+        f"pass rate near {near}; {change}, as more samples of these are mostly wasted"
+    )

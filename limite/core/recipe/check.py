@@ -39,6 +39,7 @@ from limite.core.recipe.problem_checks import Texts, problem_faults
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.sampled_checks import sampled_faults
 from limite.core.recipe.soup_checks import soup_faults
+from limite.core.recipe.stability_checks import stability_faults
 from limite.core.recipe.stages import (
     RL,
     SFT,
@@ -173,6 +174,8 @@ def look_over(recipe: Recipe, registry: Registry, *, complete: bool = True) -> F
             ask(repetition_faults(stage), *place)
             ask(dealing_faults(stage), *place)
             ask(curriculum_faults(stage), *place)
+            found = stability_faults(recipe, name, stage, registry, in_data, readable=readable)
+            ask(found, *place)
             ask(advantage_faults(stage), *place)
             ask(critic_faults(recipe, name, stage, registry), *place)
         if isinstance(stage, FitCritic):

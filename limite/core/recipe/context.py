@@ -21,6 +21,7 @@ from limite.core.jsonl import read_json, read_jsonl
 from limite.core.kinds import Logger, LoggerContext
 from limite.core.model.decoder import Decoder
 from limite.core.model.settings import DecoderSpec, Model
+from limite.core.receipts import step_handed_on
 from limite.core.recipe.models import model_named
 from limite.core.recipe.recipe import Recipe, stage_seeds
 from limite.core.recipe.rundir import METRICS, RunDirectory
@@ -130,7 +131,9 @@ class StageContext:
                 f"stage {self.name!r} starts from {stage!r}, which is not finished in "
                 f"{self.run.path}"
             )
-        return read_checkpoint(self.run.stage(stage) / "checkpoints" / step_name(receipt["steps"]))
+        return read_checkpoint(
+            self.run.stage(stage) / "checkpoints" / step_name(step_handed_on(receipt))
+        )
 
     def load_start_weights(self, decoder: Decoder) -> None:
         start = self.start_stage()

@@ -163,7 +163,12 @@ def _stage_plan(
         rows = stage.groups * stage.rollouts
         sampled = stage.steps * rows * budget
         trained = round(sampled + stage.steps * rows * texts.mean_prompt)
-        operations = 2.0 * parameters * trained + 6.0 * parameters * trained
+        if stage.stop_when is not None and stage.stop_when.probe is not None:
+            probe = stage.stop_when.probe
+            asked = (1 + stage.steps // probe.every) * probe.count * probe.samples
+            sampled += asked * budget
+            operations += 2.0 * parameters * asked * (budget + texts.mean_prompt)
+        operations += 2.0 * parameters * trained + 6.0 * parameters * trained
         operations += 4.0 * stage.steps * rows * mixing(texts.mean_prompt + budget)
         cache = cache_bytes(decoder, rows, texts.longest_prompt + budget)
         longest_row = texts.longest_prompt + budget

@@ -9,6 +9,7 @@ from limite.core.checkpoint.manifest import MANIFEST
 from limite.core.errors import LimiteError
 from limite.core.pretrained.directory import CONFIG_FILE
 from limite.core.pretrained.export import Source, directory_source
+from limite.core.receipts import step_handed_on
 from limite.core.recipe.export import planned_source, run_source, with_weights
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.rundir import RunDirectory
@@ -58,7 +59,7 @@ def weights_of(run: RunDirectory, recipe: Recipe, member: Member) -> Trained:
     receipt = run.stage_receipt(member.stage)
     if receipt is None:
         raise LimiteError(f"stage {member.stage!r} is not finished in {run.path}")
-    last = int(receipt["steps"])
+    last = step_handed_on(receipt)
     step = last if member.step is None else int(member.step)
     return Trained(run=run, recipe=recipe, stage=member.stage, step=step, finished=step == last)
 

@@ -11,7 +11,7 @@ from limite.core.model.decoder import Decoder
 from limite.core.pretrained.soup_greedy import Measure, Score
 from limite.core.recipe.problem_source import ProblemSource, held_out_problems
 from limite.core.recipe.recipe import Recipe, evaluation_seeds, stage_seeds
-from limite.core.recipe.stages import Eval, Greedy
+from limite.core.recipe.stages import Eval, Greedy, Probe
 from limite.core.registry import Registry
 from limite.core.separation import text_hash
 from limite.core.tokenizer import Tokenizer
@@ -54,19 +54,21 @@ def asked_of(recipe: Recipe, name: str, greedy: Greedy, registry: Registry) -> A
     return made
 
 
-def drawn_problems(recipe: Recipe, name: str, greedy: Greedy, registry: Registry) -> list[Problem]:
+def drawn_problems(
+    recipe: Recipe, name: str, wanted: Greedy | Probe, registry: Registry
+) -> list[Problem]:
     """Held-out problems that no evaluation of the recipe asks: those must not choose the model."""
-    if greedy.problems is None:
+    if wanted.problems is None:
         raise LimiteError("there is nothing to draw problems from")
     seeds = stage_seeds(recipe, name).child("problems")
-    source = ProblemSource(greedy.problems, registry, seeds, held_out=True)
+    source = ProblemSource(wanted.problems, registry, seeds, held_out=True)
     elsewhere = {
         text_hash(problem.problem)
         for other, stage in recipe.stages.items()
         if isinstance(stage, Eval)
         for problem in held_out_problems(stage, registry, evaluation_seeds(recipe, other))
     }
-    return source.distinct(greedy.count, without=elsewhere)
+    return source.distinct(wanted.count, without=elsewhere)
 
 
 def measuring(

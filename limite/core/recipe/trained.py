@@ -20,6 +20,7 @@ from limite.core.errors import LimiteError, did_you_mean
 from limite.core.jsonl import storage_error
 from limite.core.pretrained.tensor_directory import TensorDirectory
 from limite.core.pretrained.tensor_file import TensorFile
+from limite.core.receipts import step_handed_on
 from limite.core.recipe.load import load_recipe
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.run_plugins import naming_plugins
@@ -120,7 +121,7 @@ def trained_at(checkpoint: str | Path) -> Trained:
     if stage not in recipe.stages or not recipe.stages[stage].trains:
         raise LimiteError(f"{checkpoint}: its stage leaves no weights of a policy")
     receipt = run.stage_receipt(stage)
-    finished = receipt is not None and int(receipt["steps"]) == step
+    finished = receipt is not None and step_handed_on(receipt) == step
     return Trained(run=run, recipe=recipe, stage=stage, step=step, finished=finished)
 
 
@@ -187,7 +188,7 @@ def _step(run: RunDirectory, name: str) -> int | None:
     """The step that a stage ended with, or the newest it has saved; None where it saved none."""
     receipt = run.stage_receipt(name)
     if receipt is not None:
-        return int(receipt["steps"])
+        return step_handed_on(receipt)
     folder = run.stage(name) / CHECKPOINTS
     if not folder.is_dir():
         return None

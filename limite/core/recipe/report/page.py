@@ -23,6 +23,7 @@ from limite.core.recipe.report import (
     words,
 )
 from limite.core.recipe.report.read import Run, StageRun
+from limite.core.recipe.report.remarks import remarks
 from limite.core.recipe.report.summary import Evaluation, Gate
 from limite.core.recipe.report.words import escape
 
@@ -147,7 +148,9 @@ def _stages(run: Run, found: Sequence[Evaluation], table: Sequence[Gate]) -> str
             ]
         )
     columns = ("#:n", "Stage", "Kind", "Status", "Steps:n", "Time:n", "Tokens:n", "Verdict")
-    return "<h2>Stages</h2>" + parts.table("Stages of the run, in order", columns, rows)
+    table_of_stages = parts.table("Stages of the run, in order", columns, rows)
+    told = "".join(f'<p class="note">{escape(text)}.</p>' for text in remarks(run))
+    return f"<h2>Stages</h2>{table_of_stages}{told}"
 
 
 def _status_tone(stage: StageRun) -> str:

@@ -23,6 +23,7 @@ from limite.core.recipe.runners.records import refuse_missing_rollouts
 from limite.core.recipe.runners.reference import Reference
 from limite.core.recipe.runners.rollouts import Rollouts, arm_metrics, sample_metrics
 from limite.core.recipe.runners.session import Clocks, TrainingSession
+from limite.core.recipe.runners.stability import Watch
 from limite.core.recipe.runners.values import TaughtRow
 from limite.core.recipe.stages import RL
 from limite.core.rollout.store import group_lines
@@ -132,15 +133,24 @@ def run(context: StageContext) -> dict[str, Any]:
         critic=StageCritic.of(context, stage, session, response_tokens=largest),
     )
     clocks = session.clocks
+    watch = Watch.of(context, stage, session)
+    if watch is not None and not session.saved_state:
+        save(rollouts, learner, watch)  # so that there is something to hand on from the first step
+    ended: dict[str, Any] = {}
     with context.loggers(stage.steps) as log:
         refuse_flat_batches(context, stage, clocks)
         while clocks.step < stage.steps:
             metrics = one_batch(context, stage, rollouts, learner)
             clocks.step += 1
+            if watch is not None:
+                metrics |= watch.after(clocks.step, metrics)
             log(clocks.step, {"time_s": session.time_s(), "tokens": clocks.tokens, **metrics})
+            if watch is not None and watch.ended:
+                ended = watch.outcome(clocks.step)
+                break
             context.after_step(
                 clocks.step,
-                lambda: save(rollouts, learner),
+                lambda: save(rollouts, learner, watch),
                 stage.checkpoint_every,
                 stage.steps,
             )
@@ -157,12 +167,16 @@ def run(context: StageContext) -> dict[str, Any]:
         "time_s": clocks.time_s,
         "parameters": session.parameters(),
         **({"repetition": stage.repetition.identity} if stage.repetition is not None else {}),
+        **ended,
     }
 
 
-def save(rollouts: Rollouts, learner: Learner) -> None:
+def save(rollouts: Rollouts, learner: Learner, watch: Watch | None) -> None:
     """A checkpoint of the finished step, from which all of the stage goes on."""
     state = rollouts.state()
+    if watch is not None:
+        watch.saving(learner.session.clocks.step)
+        state |= watch.state()
     payloads: dict[str, Mapping[str, Tensor]] = {}
     for part in (learner.reference, learner.critic):
         if part is not None:

@@ -74,6 +74,8 @@ class TrainingSession:
         self.keep = keep
         self.clocks = Clocks()
         self.saved_state: Mapping[str, Any] = {}
+        self.pinned: set[int] = set()
+        """Steps of this stage whose checkpoints stay, beside the newest."""
         self.saved_payloads: Mapping[str, Mapping[str, torch.Tensor]] = {}
         if saved is not None:
             if saved.contract != context.contract:
@@ -143,7 +145,7 @@ class TrainingSession:
             },
             self.context.contract,
             self.keep,
-            pinned=self.context.pinned_steps(),
+            pinned=self.context.pinned_steps() | self.pinned,
             before=lambda: self.context.run.sync_logs(self.context.name),
         )
 

@@ -27,6 +27,8 @@ from limite.core.recipe.stages.sampled import StrongWeak as StrongWeak
 from limite.core.recipe.stages.soup import Greedy as Greedy
 from limite.core.recipe.stages.soup import Member as Member
 from limite.core.recipe.stages.soup import Soup as Soup
+from limite.core.recipe.stages.stability import Probe as Probe
+from limite.core.recipe.stages.stability import Unstable as Unstable
 from limite.core.recipe.stages.supervised import SFT as SFT
 from limite.core.train.data.windows import Windows as Windows
 

@@ -21,6 +21,7 @@ from limite.core.kinds import (
 from limite.core.recipe.stages import fields
 from limite.core.recipe.stages.base import Mix, Stage
 from limite.core.recipe.stages.critic import CriticSettings
+from limite.core.recipe.stages.stability import Unstable
 from limite.core.rollout.repetition import RepetitionDetector
 from limite.core.rollout.shaping import OverlongPenalty
 from limite.core.train.correction import Correction
@@ -118,6 +119,10 @@ class RL(Stage):
     clip_norm: float = fields.clip_norm()
     microbatch_tokens: int = fields.microbatch_tokens()
     health: HealthLimits = attrs.field(factory=HealthLimits)
+    stop_when: Unstable | None = attrs.field(
+        default=None,
+        metadata={"help": "the stage ends early, and hands on what it was before it went wrong"},
+    )
     stop_after_flat_batches: int = fields.count(
         8, unit="rollout batches", told="in a row without anything to learn: the run fails"
     )
@@ -128,7 +133,9 @@ class RL(Stage):
     @property
     def files(self) -> tuple[str, ...]:
         """Those that problems are drawn from."""
-        return self.problems.files
+        probe = None if self.stop_when is None else self.stop_when.probe
+        asked = () if probe is None else probe.problems.files
+        return tuple(dict.fromkeys((*self.problems.files, *asked)))
 
     @property
     def supplies(self) -> frozenset[str]:

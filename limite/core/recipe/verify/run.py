@@ -17,6 +17,7 @@ from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.rundir import RECEIPT, RECIPE, STAGES, RunDirectory, without_none
 from limite.core.recipe.verify.finding import Findings
 from limite.core.recipe.verify.responses import check_results, check_rollouts
+from limite.core.recipe.verify.stability import check_stability
 from limite.core.recipe.verify.stage import (
     check_checkpoints,
     check_files,
@@ -127,6 +128,7 @@ def _check_stage(
     ran_here = name in _chosen(run)
     check_checkpoints(folder, name, hash_of_recipe if ran_here else None, findings)
     check_logs(folder, receipt, findings)
+    check_stability(folder, name, recipe, receipt, findings)
     check_rollouts(folder, name, recipe, receipt, findings)
     check_sampled(folder, name, recipe, receipt, findings)
     check_results(folder, findings)

@@ -10,7 +10,7 @@ from typing import Any
 from limite.core.checkpoint.manifest import MANIFEST, step_name, step_of, verify
 from limite.core.checkpoint.state import decode
 from limite.core.jsonl import read_numbered
-from limite.core.receipts import SEAL, is_as_written
+from limite.core.receipts import SEAL, is_as_written, step_handed_on
 from limite.core.recipe.rundir import (
     CHECKPOINTS,
     HEALTH,
@@ -52,6 +52,14 @@ def check_start(
     place = folder / RECEIPT
     if start["stage"] not in run.stage_names:
         findings.wrong(place, f"'start' names {start['stage']!r}, which is no stage")
+        return
+    origin = run.stage_receipt(start["stage"])
+    if origin is not None and start["step"] != step_handed_on(origin):
+        findings.wrong(
+            place,
+            f"'start' names step {start['step']} of {start['stage']!r}, which hands on step "
+            f"{step_handed_on(origin)}",
+        )
         return
     manifest = run.stage(start["stage"]) / CHECKPOINTS / step_name(start["step"]) / MANIFEST
     if not manifest.is_file():
