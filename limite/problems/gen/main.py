@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "import": (f"{HERE}.import_:import_", "Read problems from the files of other data sets."),
     "export": (f"{HERE}.export:export", "Write a file as other programs read it."),
     "merge": (f"{HERE}.merge:merge", "Write several files as one, shards as what they are of."),
+    "doctor": (f"{HERE}.doctor:doctor", "Tell what the sandbox is made of, and try to get out."),
 }
 
 cli = LazyGroup(

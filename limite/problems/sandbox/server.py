@@ -27,7 +27,8 @@ from limite.problems.sandbox.monitor import watch
 PRELOADED = (
     "abc", "array", "ast", "base64", "binascii", "bisect", "calendar", "cmath", "collections",
     "collections.abc", "concurrent.futures.thread", "contextlib", "copy", "dataclasses", "datetime",
-    "decimal", "difflib", "enum", "fractions", "functools", "gc", "graphlib", "hashlib", "heapq",
+    "decimal", "difflib", "encodings.idna", "enum", "fractions", "functools", "gc",
+    "graphlib", "hashlib", "heapq",
     "inspect", "io", "itertools", "json", "math", "mmap", "numbers", "operator", "os", "pathlib",
     "pickle", "pprint", "queue", "random", "re", "resource", "secrets", "select", "shutil",
     "signal", "socket", "statistics", "string", "struct", "subprocess", "sys", "tempfile",

@@ -112,6 +112,11 @@ class Worker:
         self._process.wait()
         self._let_go()
 
+    def finish(self) -> None:
+        """Lets the process end by itself, so that what it took is counted as this one's."""
+        self._let_go()
+        self._process.wait()
+
     def forget(self) -> None:
         """Lets go of a process that belongs to the parent of this one."""
         self._let_go()

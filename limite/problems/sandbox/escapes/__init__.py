@@ -1,0 +1,1 @@
+"""Attempts to get out of the sandbox, each a program that says what it reached."""
