@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from limite.core.kinds import Arm as Arm
     from limite.core.kinds import Attention as Attention
     from limite.core.kinds import Curriculum as Curriculum
+    from limite.core.kinds import Engine as Engine
+    from limite.core.kinds import EngineContext as EngineContext
     from limite.core.kinds import Generator as Generator
     from limite.core.kinds import Kernel as Kernel
     from limite.core.kinds import Logger as Logger
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from limite.core.kinds import LRSchedule as LRSchedule
     from limite.core.kinds import Objective as Objective
     from limite.core.kinds import Optimizer as Optimizer
+    from limite.core.kinds import Policy as Policy
     from limite.core.kinds import Request as Request
     from limite.core.kinds import Reward as Reward
     from limite.core.kinds import RolloutSchedule as RolloutSchedule
@@ -79,6 +82,9 @@ if TYPE_CHECKING:
     from limite.plugins.curricula.pass_rate import PassRate as PassRate
     from limite.plugins.curricula.targeted import Targeted as Targeted
     from limite.plugins.curricula.uniform import Uniform as Uniform
+    from limite.plugins.engines.built_in import BuiltIn as BuiltIn
+    from limite.plugins.engines.dialects import ServerCall as ServerCall
+    from limite.plugins.engines.openai_server import OpenAIServer as OpenAIServer
     from limite.plugins.loggers.console import Console as Console
     from limite.plugins.loggers.jsonl import JSONL as JSONL
     from limite.plugins.objectives.cispo import CISPO as CISPO
@@ -120,8 +126,8 @@ _MODULES = {
     "limite.core.health.limits": "HealthLimits",
     "limite.core.hookspecs": "Registrar hookimpl",
     "limite.core.kinds": (
-        "Advantage Arm Attention Curriculum Generator Kernel LRSchedule Logger "
-        "LoggerContext Objective Optimizer Request Reward RolloutSchedule Verifier"
+        "Advantage Arm Attention Curriculum Engine EngineContext Generator Kernel LRSchedule "
+        "Logger LoggerContext Objective Optimizer Policy Request Reward RolloutSchedule Verifier"
     ),
     "limite.core.model.llama.scaling": "LinearScaling Llama3Scaling YarnScaling",
     "limite.core.model.llama.spec": "LlamaSpec",
@@ -150,6 +156,9 @@ _MODULES = {
     "limite.plugins.curricula.pass_rate": "PassRate",
     "limite.plugins.curricula.targeted": "Targeted",
     "limite.plugins.curricula.uniform": "Uniform",
+    "limite.plugins.engines.built_in": "BuiltIn",
+    "limite.plugins.engines.dialects": "ServerCall",
+    "limite.plugins.engines.openai_server": "OpenAIServer",
     "limite.plugins.loggers.console": "Console",
     "limite.plugins.loggers.jsonl": "JSONL",
     "limite.plugins.objectives.cispo": "CISPO",

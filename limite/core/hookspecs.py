@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         Advantage,
         Attention,
         Curriculum,
+        Engine,
         Generator,
         Kernel,
         Logger,
@@ -102,6 +103,10 @@ class Registrar:
     def rollout_schedule(self, name: str, target: type[RolloutSchedule] | str) -> None:
         """Decides which episodes form a batch: ``build(groups, rollouts, seed) -> RolloutRun``."""
         self._add("rollout_schedule", name, target)
+
+    def engine(self, name: str, target: type[Engine] | str) -> None:
+        """Samples the responses of an RL stage: ``build(context) -> EngineRun``."""
+        self._add("engine", name, target)
 
     def optimizer(self, name: str, target: type[Optimizer] | str) -> None:
         """Builds a torch optimizer: ``build(named_parameters) -> Optimizer``."""

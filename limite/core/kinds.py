@@ -19,8 +19,12 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor, nn
 
+    from limite.core.health.limits import HealthLimits
     from limite.core.model.attention import AttentionMixer
+    from limite.core.model.decoder import Decoder
     from limite.core.model.spec import AttentionShape
+    from limite.core.rollout.repetition import RepetitionDetector
+    from limite.core.tokenizer import Tokenizer
 
 
 @runtime_checkable
@@ -251,6 +255,76 @@ class RolloutSchedule(Protocol):
     def build(self, groups: int, rollouts: int, seed: int) -> RolloutRun: ...
 
 
+@attrs.frozen(kw_only=True, eq=False)
+class Policy:
+    """What responses are sampled from: weights with their version, and the seed of a step's batch.
+
+    The version counts the updates before it: equal versions of a stage are equal weights.
+    """
+
+    decoder: Decoder
+    version: int
+    step: int
+    seed: int
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class EngineContext:
+    """What an engine may know of the stage it serves.
+
+    ``listed_tokens`` and ``detector`` are as ``limite.core.rollout.sampler`` has them. What an
+    engine must keep for as long as the stage runs goes into ``directory``, which need not be there
+    yet. ``export(decoder, target, dtype)`` writes a model's directory, ``replay(decoder, prompt,
+    completion)`` gives what the learner says of each completion token, in nats.
+    """
+
+    tokenizer: Tokenizer
+    temperature: float
+    listed_tokens: int | None
+    detector: RepetitionDetector | None
+    limits: HealthLimits
+    directory: Path
+    export: Callable[[Decoder, Path, str | None], None]
+    replay: Callable[[Decoder, Sequence[int], Sequence[int]], list[float]]
+    echo: Callable[[str], None]
+
+
+class EngineRun(Protocol):
+    """An engine at work. It has no state that a checkpoint would need."""
+
+    def generate(
+        self, requests: Iterable[Request], policy: Policy, *, slots: int | None = None
+    ) -> Iterator[tuple[int, Response]]:
+        """Samples requests and gives (how many came before it, response) in order of completion.
+
+        At most ``slots`` are under way at once, and a request is taken only when there is room to
+        begin it. Closing the iterator abandons the rest. Whatever is not sampled from ``policy``,
+        at the temperature and with nothing cut off, raises a LimiteError.
+        """
+        ...
+
+    def metrics(self) -> Mapping[str, float]:
+        """What to write of the batch that was sampled last; names of seconds begin with time/."""
+        ...
+
+    def close(self) -> None:
+        """The stage is finished: what was kept for going on with it may go."""
+        ...
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Samples the responses of an RL stage: in this process, or wherever it likes.
+
+    ``faults()`` (optional) gives pairs of a setting and of what is wrong with it, for ``limite
+    check``. ``takes_files`` (a class variable, optional) is True of one that needs the policy as a
+    model's directory: a stage whose model cannot be written as one is then refused. One that has a
+    setting ``url`` is held to its laws with a server that the laws start, and told its address.
+    """
+
+    def build(self, context: EngineContext) -> EngineRun: ...
+
+
 class LoggerRun(Protocol):
     """A logger at work. ``metrics`` are finite numbers or None; closing twice is fine."""
 
@@ -307,6 +381,7 @@ KINDS: Mapping[str, type] = {
     "lr_schedule": LRSchedule,
     "curriculum": Curriculum,
     "rollout_schedule": RolloutSchedule,
+    "engine": Engine,
     "optimizer": Optimizer,
     "logger": Logger,
     "kernel": Kernel,

@@ -70,6 +70,10 @@ def limite_register(registry: Registrar) -> None:
     registry.rollout_schedule("fill-buffer", f"{rollouts}.fill_buffer:FillBuffer")
     registry.rollout_schedule("oversample", f"{rollouts}.oversample:Oversample")
 
+    engines = f"{plugins}.engines"
+    registry.engine("built-in", f"{engines}.built_in:BuiltIn")
+    registry.engine("openai-server", f"{engines}.openai_server:OpenAIServer")
+
     registry.optimizer("adamw", f"{plugins}.optimizers.adamw:AdamW")
     registry.optimizer("muon", f"{plugins}.optimizers.muon:Muon")
 

@@ -20,6 +20,7 @@ from limite.core.recipe.cost import Plan, plan_of
 from limite.core.recipe.critic_checks import critic_faults, fitting_faults, rollout_faults
 from limite.core.recipe.curriculum_checks import curriculum_faults
 from limite.core.recipe.data_checks import pair_faults, trace_faults
+from limite.core.recipe.engine_checks import engine_faults
 from limite.core.recipe.kernel_checks import kernel_survey
 from limite.core.recipe.load import LoadedRecipe, draft_recipe, finished, in_order
 from limite.core.recipe.naming import earlier_stages, misnamed, policies_before
@@ -172,6 +173,8 @@ def look_over(recipe: Recipe, registry: Registry, *, complete: bool = True) -> F
             ask(correction_faults(stage, registry), *place)
             ask(overlong_faults(stage), *place)
             ask(repetition_faults(stage), *place)
+            if not in_model and not in_tokenizer:
+                ask(engine_faults(recipe, stage), *place)
             ask(dealing_faults(stage), *place)
             ask(curriculum_faults(stage), *place)
             found = stability_faults(recipe, name, stage, registry, in_data, readable=readable)

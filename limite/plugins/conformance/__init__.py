@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from limite.plugins.conformance.advantage import advantage_laws as advantage_laws
     from limite.plugins.conformance.attention import attention_laws as attention_laws
     from limite.plugins.conformance.curriculum import curriculum_laws as curriculum_laws
+    from limite.plugins.conformance.engine import engine_laws as engine_laws
     from limite.plugins.conformance.generator import generator_laws as generator_laws
     from limite.plugins.conformance.kernel import kernel_laws as kernel_laws
     from limite.plugins.conformance.logger import logger_laws as logger_laws

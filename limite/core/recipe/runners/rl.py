@@ -155,6 +155,7 @@ def run(context: StageContext) -> dict[str, Any]:
                 stage.steps,
             )
             refuse_flat_batches(context, stage, clocks)
+    rollouts.engine.close()
     if not clocks.updates:
         context.echo(
             f"warning: stage {context.name!r} made no update: no group had both right and wrong "

@@ -6,13 +6,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from limite.core.health.contrast import contrast_shares
-from limite.core.kinds import Batch, Curriculum, Request, Reward, RolloutSchedule, Verifier
+from limite.core.kinds import (
+    Batch,
+    Curriculum,
+    Policy,
+    Request,
+    Reward,
+    RolloutSchedule,
+    Verifier,
+)
 from limite.core.recipe.problem_source import ProblemSource
+from limite.core.recipe.runners.engines import engine_at_work
 from limite.core.recipe.single_problems import SingleProblems, chooses_problems
 from limite.core.recipe.stages import RL
 from limite.core.rollout.budget import completion_budget, is_finished
 from limite.core.rollout.grading import verdicts_on
-from limite.core.rollout.sampler import SLOTS, Sampler
 from limite.core.types import Group, Problem, Response, Verdict
 
 if TYPE_CHECKING:
@@ -40,19 +48,22 @@ class Rollouts:
         self.schedule = cast(RolloutSchedule, stage.rollout_schedule).build(
             stage.groups, stage.rollouts, seeds.integer("rollout_schedule")
         )
+        self.engine = engine_at_work(context, stage)
 
     def sample(self, decoder: Decoder, step: int, policy_version: int) -> Batch:
         """The batch of a step, scored, in an order that completion times do not touch."""
         return self.schedule.next(StepEpisodes(self, decoder, step, policy_version))
 
     def schedule_metrics(self, batch: Batch, policy_version: int) -> dict[str, float]:
-        """What a schedule that does not learn from all it samples has left out."""
+        """What a schedule that does not learn from all it samples has left out, and what the
+        engine tells of the batch."""
+        told = dict(self.engine.metrics())
         if not getattr(type(self.stage.rollout_schedule), "leaves_out", False):
-            return {}
+            return told
         shares = contrast_shares(batch.dropped)
         dropped = len(batch.dropped)
         lags = [policy_version - each.policy_version for g in batch.groups for each in g.responses]
-        return {
+        return told | {
             "schedule/sampled_groups": len(batch.groups) + dropped,
             "schedule/kept_groups": len(batch.groups),
             "schedule/dropped_all_correct": round(dropped * (shares.all_correct_share or 0.0)),
@@ -129,16 +140,13 @@ class StepEpisodes:
     def generate(
         self, requests: Iterable[Request], *, slots: int | None = None
     ) -> Iterator[tuple[int, Response]]:
-        sampler = Sampler(
-            self.decoder,
-            self.context.tokenizer,
-            temperature=self.stage.temperature,
+        policy = Policy(
+            decoder=self.decoder,
+            version=self.policy_version,
+            step=self.step,
             seed=self.context.seeds.integer("rollout", self.step),
-            listed_tokens=self.stage.listed_tokens,
-            slots=min(slots or SLOTS, SLOTS),
-            detector=self.stage.repetition,
         )
-        return sampler.generate(requests, policy_version=self.policy_version)
+        return self.rollouts.engine.generate(requests, policy, slots=slots)
 
     def score(self, sampled: Sequence[Sampled]) -> list[Group]:
         groups = scored(self.stage, sampled)

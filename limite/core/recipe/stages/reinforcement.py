@@ -11,6 +11,7 @@ from limite.core.health.limits import HealthLimits
 from limite.core.kinds import (
     Advantage,
     Curriculum,
+    Engine,
     LRSchedule,
     Objective,
     Optimizer,
@@ -114,6 +115,9 @@ class RL(Stage):
     verifier: Verifier | str = "exact"
     curriculum: Curriculum | str = "pass-rate"
     rollout_schedule: RolloutSchedule | str = "complete-episodes"
+    engine: Engine | str = attrs.field(
+        default="built-in", metadata={"help": "what samples: this process, or a server"}
+    )
     optimizer: Optimizer | str = "adamw"
     lr_schedule: LRSchedule | str = "warmup-stable-decay"
     clip_norm: float = fields.clip_norm()

@@ -1,0 +1,290 @@
+"""RL stages whose responses come from a server: trained through it, killed, resumed, refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from limite.core.endpoint import client
+from limite.core.errors import LimiteError, RunFailed
+from limite.core.jsonl import read_jsonl
+from limite.core.recipe import engine
+from limite.core.recipe.engine import RunResult, go_on, start
+from limite.core.recipe.verify.run import verify_run
+from limite.core.tokenizer import CharacterTokenizer
+from limite.plugins.conformance.model_server import ModelServer
+
+REMOTE = Path(__file__).parent / "remote.toml"
+BATCH = 6  # responses
+PATH = "/generate"
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
+    monkeypatch.setattr(client, "FIRST_WAIT_S", 0.01)
+    # Drawing a report takes longer than the runs.
+    monkeypatch.setattr(engine, "write_report", lambda path: path / "report.html")
+    with ModelServer(CharacterTokenizer()) as found:
+        monkeypatch.setenv("LIMITE_TEST_ENGINE", found.url)
+        yield found
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory, digest: Any) -> Mapping[str, str]:
+    """What an undisturbed run leaves."""
+    with pytest.MonkeyPatch.context() as patch, ModelServer(CharacterTokenizer()) as server:
+        patch.setattr(engine, "write_report", lambda path: path / "report.html")
+        patch.setenv("LIMITE_TEST_ENGINE", server.url)
+        out = tmp_path_factory.mktemp("whole")
+        found = digest(start(REMOTE, out=out, name="whole", echo=lambda _line: None).path)
+        assert len(sampled(server)) == 3 * BATCH
+        return cast(Mapping[str, str], found)
+
+
+@pytest.fixture
+def run(server: ModelServer, tmp_path: Path) -> Callable[..., RunResult]:
+    def call(*overrides: str, name: str = "remote", echo: Any = lambda _line: None) -> RunResult:
+        return start(REMOTE, out=tmp_path, name=name, overrides=overrides, echo=echo)
+
+    return call
+
+
+def lines(run: Path, name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (run / "stages/01-rl" / name).read_text().splitlines()]
+
+
+def responses(run: Path) -> list[dict[str, Any]]:
+    places = sorted((run / "stages/01-rl/rollouts").iterdir())
+    return [line for place in places for line in read_jsonl(place)]
+
+
+def sampled(server: ModelServer) -> list[tuple[Any, ...]]:
+    """What was asked of the server, without its probes: those of one token, and the first."""
+    asked = [body for path, body in server.asked if path == PATH]
+    return [
+        (*body["input_ids"], body["sampling_params"]["sampling_seed"])
+        for body in asked[1:]
+        if body["sampling_params"]["max_new_tokens"] > 1
+    ]
+
+
+def test_a_stage_is_trained_through_a_server(server: ModelServer, run: Any) -> None:
+    result = run()
+    metrics = lines(result.path, "metrics.jsonl")
+    assert [line["optim/updates"] for line in metrics] == [1, 2, 3]
+    for line in metrics:
+        assert line["ratio/clipped_token_fraction"] == 0.0
+        assert line["ratio/mean_weight"] == pytest.approx(1.0, abs=1e-4)
+    assert all(line["passed"] for line in lines(result.path, "health.jsonl"))
+    versions = [line["policy_version"] for line in responses(result.path)]
+    assert versions == [version for version in range(3) for _ in range(BATCH)]
+    pushed = [body for path, body in server.asked if path == "/update_weights_from_disk"]
+    assert [body["weight_version"] for body in pushed] == ["0", "1", "2"]
+    assert len(sampled(server)) == 3 * BATCH
+    assert not (result.path / "stages/01-rl/engine").exists()
+    assert not verify_run(result.path).violations
+
+
+def test_a_killed_run_asks_for_nothing_twice(
+    server: ModelServer, whole: Mapping[str, str], tmp_path: Path, digest: Any
+) -> None:
+    killed: list[int] = []
+
+    def spoil(path: str, reply: Any) -> Any:
+        if path == PATH and len(sampled(server)) == BATCH + 4 and not killed:
+            killed.append(process.pid)
+            os.kill(process.pid, signal.SIGKILL)
+        return reply
+
+    server.spoil = spoil
+    process = subprocess.Popen(
+        [sys.executable, "-m", "limite", "run", REMOTE, "--out", tmp_path, "--name", "killed"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    _, said = process.communicate()
+    assert process.returncode == -signal.SIGKILL, said.decode()
+    before = Counter(sampled(server))
+    server.asked.clear()
+    resumed = go_on(tmp_path / "killed", echo=lambda _line: None)
+    assert digest(resumed.path) == whole
+    twice = before & Counter(sampled(server))
+    # Those that the server answered as the process died never arrived: there were two at most.
+    assert sum(twice.values()) <= 2
+    assert sum((before | Counter(sampled(server))).values()) == 3 * BATCH
+    assert BATCH < sum(before.values()) < 2 * BATCH
+
+
+def test_what_passes_does_not_stop_a_stage(
+    server: ModelServer, run: Any, whole: Mapping[str, str], digest: Any
+) -> None:
+    count = 0
+
+    def spoil(path: str, reply: Any) -> Any:
+        nonlocal count
+        count += path == PATH
+        if path == PATH and count == 5:
+            server.planned.append((429, {"Retry-After": "0"}, b"{}"))
+        return {5: b'{"meta_info": ', 8: b"<html>busy</html>", 11: b"{}"}.get(count, reply)
+
+    server.spoil = spoil
+    assert digest(run(name="disturbed").path) == whole
+    assert count > 3 * BATCH
+
+
+def test_a_server_that_goes_away_is_named_and_the_run_goes_on(
+    server: ModelServer, run: Any, tmp_path: Path
+) -> None:
+    server.spoil = lambda path, reply: _broken(server) if len(sampled(server)) > 8 else reply
+    with pytest.raises(RunFailed, match=rf"{server.host} did not answer: status 500, 2 times"):
+        run(name="gone")
+    server.spoil = lambda _path, reply: reply
+    server.planned.clear()
+    assert go_on(tmp_path / "gone", echo=lambda _line: None).stages["rl"]["steps"] == 3
+
+
+def _broken(server: ModelServer) -> bytes:
+    server.planned += [(500, {}, b"{}")] * 50
+    return b"["
+
+
+def _deeper(change: Callable[[dict[str, Any]], object]) -> Callable[[str, Any], Any]:
+    def spoil(path: str, reply: Any) -> Any:
+        if path == PATH:
+            change(reply)
+        return reply
+
+    return spoil
+
+
+def _pairs(reply: dict[str, Any]) -> list[list[Any]]:
+    found: list[list[Any]] = reply["meta_info"]["output_token_logprobs"]
+    return found
+
+
+def _another_id(reply: dict[str, Any]) -> None:
+    _pairs(reply)[0][1] = 700
+    reply["output_ids"][0] = 700
+
+
+def _neighbours(reply: dict[str, Any]) -> None:
+    """Ids of the vocabulary, and not those that were drawn."""
+    for pair in _pairs(reply):
+        pair[1] = pair[1] if pair[1] == 2 else 3 + (pair[1] + 20) % 40
+    reply["output_ids"] = [pair[1] for pair in _pairs(reply)]
+
+
+def _sharper(reply: dict[str, Any]) -> None:
+    for pair in _pairs(reply):
+        pair[0] /= 2
+
+
+REFUSALS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "no log-probabilities": (
+        lambda reply: reply["meta_info"].pop("output_token_logprobs"),
+        "it gives no log-probabilities (meta_info.output_token_logprobs)",
+    ),
+    "one lacking": (
+        lambda reply: _pairs(reply)[0].__setitem__(0, None),
+        "token 0 of its response has no log-probability",
+    ),
+    "wrong ids": (_another_id, "it gives token id 700, which the tokenizer of"),
+    "ids of other tokens": (_neighbours, "its log-probabilities are not those of the policy"),
+    "another distribution": (_sharper, "its log-probabilities are not those of the policy"),
+    "other lengths": (
+        lambda reply: reply["output_ids"].append(5),
+        "its output_ids are other tokens than its meta_info.output_token_logprobs",
+    ),
+    "another ending": (
+        lambda reply: reply["meta_info"]["finish_reason"].update(type="abort"),
+        "its response ended by 'abort'",
+    ),
+    "another version": (
+        lambda reply: reply["meta_info"].update(weight_version="default"),
+        "it says that it sampled with weights 'default', where version '0' was pushed",
+    ),
+    "above 0": (
+        lambda reply: _pairs(reply)[0].__setitem__(0, 0.5),
+        "token 0 of its response has log-probability 0.5, which is above 0",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_what_cannot_be_learned_from_is_refused_before_the_first_batch(
+    server: ModelServer, run: Any, name: str
+) -> None:
+    change, reason = REFUSALS[name]
+    server.spoil = _deeper(change)
+    with pytest.raises(LimiteError, match="the server cannot sample for this stage") as refused:
+        run(name=f"refused-{name.replace(' ', '-')}")
+    assert reason in str(refused.value)
+    assert str(refused.value).startswith(server.host)
+    assert not sampled(server)
+
+
+def test_all_refusals_are_told_at_once(server: ModelServer, run: Any) -> None:
+    def change(reply: dict[str, Any]) -> None:
+        _another_id(reply)
+        _pairs(reply)[0][0] = None
+        reply["meta_info"]["weight_version"] = "7"
+
+    server.spoil = _deeper(change)
+    with pytest.raises(LimiteError) as refused:
+        run()
+    assert len(str(refused.value).splitlines()) == 4
+
+
+def test_a_server_that_keeps_old_weights_is_found_out(server: ModelServer, run: Any) -> None:
+    load = server._load
+    server._load = lambda directory: load(directory) if server.decoder is None else None  # type: ignore[method-assign]
+    with pytest.raises(RunFailed, match="does not have the weights of version 1"):
+        run("stages.rl.optimizer.lr=0.3")
+
+
+def test_a_server_that_will_not_take_weights_is_quoted(server: ModelServer, run: Any) -> None:
+    server.spoil = lambda path, reply: (
+        {"success": False, "message": "no memory"} if path != PATH else reply
+    )
+    with pytest.raises(RunFailed, match=r"did not take up the weights of version 0: .*'no memory'"):
+        run()
+
+
+def test_a_drift_between_server_and_learner_is_measured(server: ModelServer, run: Any) -> None:
+    def spoil(path: str, reply: Any) -> Any:
+        if path == PATH and len(sampled(server)) > 0:
+            _sharper(reply)
+        return reply
+
+    server.spoil = spoil
+    with pytest.raises(RunFailed, match="ratio/clipped_token_fraction is"):
+        run("stages.rl.health.action=stop")
+
+
+def test_a_directory_of_someone_else_is_not_replaced(
+    server: ModelServer, run: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes").write_text("mine")
+    with pytest.raises(LimiteError, match=r"holds no file 'limite-engine\.json'"):
+        run(f"stages.rl.engine.directory={tmp_path / 'mine'}")
+    assert (tmp_path / "mine" / "notes").read_text() == "mine"
+
+
+def test_a_command_is_run_after_every_push(server: ModelServer, run: Any, tmp_path: Path) -> None:
+    script = tmp_path / "tell.py"
+    script.write_text("import sys; print(*sys.argv[1:]); sys.exit(int(sys.argv[2]) == 1)")
+    command = [sys.executable, str(script), "{directory}/config.json", "{version}"]
+    with pytest.raises(
+        RunFailed, match=r"ended with 1, so that .*; it said: .*/engine/weights/config\.json 1"
+    ):
+        run(f"stages.rl.engine.command={json.dumps(command)}")
