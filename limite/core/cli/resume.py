@@ -12,17 +12,32 @@ from limite.core.cli.say import Say
 
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
+@click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="PATH=VALUE",
+    help="Change one setting, as in stages.rl.max_tokens=96; the change must be declared.",
+)
+@click.option(
+    "--declare",
+    "declared",
+    multiple=True,
+    metavar="CHANGE",
+    help="Go on although this differs, and record it; without it resume tells what to write here.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-def resume(run: Path, as_json: bool) -> None:
+def resume(run: Path, overrides: tuple[str, ...], declared: tuple[str, ...], as_json: bool) -> None:
     """Go on with RUN, the folder of a run, from its newest good checkpoint.
 
     The weights at the end are bit for bit those of a run that was never stopped. Refuses, and
-    lists the differences, when the recipe or a version is not what it was.
+    lists the differences, when the recipe or a version is not what it was. RUN may be a
+    checkpoint instead: a damaged one is refused, where otherwise the one before it would do.
     """
     from limite.core.recipe.engine import go_on
 
     say = Say(quiet=as_json)
-    result = go_on(run, echo=say.line, live=say.live)
+    result = go_on(run, overrides=overrides, declared=declared, echo=say.line, live=say.live)
     if as_json:
         click.echo(json.dumps(result.plain(), indent=2, sort_keys=True))
     else:

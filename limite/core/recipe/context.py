@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
@@ -22,6 +22,12 @@ from limite.core.kinds import Logger, LoggerContext
 from limite.core.model.decoder import Decoder
 from limite.core.model.settings import DecoderSpec, Model
 from limite.core.receipts import step_handed_on
+from limite.core.recipe.declared import (
+    CHANGES,
+    changes_at,
+    recipe_in_force,
+    refuse_before_change,
+)
 from limite.core.recipe.models import model_named
 from limite.core.recipe.recipe import Recipe, stage_seeds
 from limite.core.recipe.rundir import METRICS, RunDirectory
@@ -32,6 +38,10 @@ from limite.core.seeds import Seeds
 from limite.core.tokenizer import Tokenizer
 
 Log = Callable[[int, Mapping[str, float | int | str | None]], None]
+
+
+TRAINED = "trained-before.jsonl.zst"
+"""What a stage leaves of data that others have taken the place of."""
 
 
 class RunStopped(RunFailed):
@@ -60,6 +70,12 @@ def earlier_training(recipe: Recipe, name: str) -> list[str]:
     return [each for each in earlier if recipe.stages[each].trains]
 
 
+def trained_before(folder: Path) -> set[str]:
+    """Normalised-text hashes of what a stage trained on before its data were changed."""
+    place = folder / TRAINED
+    return {line["sha256"] for line in read_jsonl(place)} if place.exists() else set()
+
+
 @attrs.define(kw_only=True, eq=False)
 class StageContext:
     """One stage of one run."""
@@ -72,6 +88,7 @@ class StageContext:
     echo: Callable[[str], None]
     contract: Mapping[str, Any]
     writer: CheckpointWriter
+    changes: Sequence[Mapping[str, Any]] = ()
     live: bool = False
 
     @property
@@ -103,6 +120,20 @@ class StageContext:
     def for_stage(self, name: str) -> StageContext:
         """The same run seen from another stage."""
         return attrs.evolve(self, name=name)
+
+    def changed_after(self, step: int) -> frozenset[str]:
+        """The kinds of change declared for this stage after ``step``, from which it goes on."""
+        refuse_before_change(self.changes, self.name, step, self.run.path)
+        return changes_at(self.changes, self.name, step)
+
+    def contract_at(self, step: int) -> dict[str, Any]:
+        """What a checkpoint of ``step`` was written under."""
+        terms = {"recipe_sha256": self.contract["recipe_sha256"], CHANGES: self.changes}
+        order = list(self.recipe.stages)
+        return {
+            **self.contract,
+            "recipe_sha256": recipe_in_force(terms, order, self.name, step),
+        }
 
     def was_begun(self) -> bool:
         """Whether an earlier process came so far in the stage that it left something."""
@@ -196,6 +227,7 @@ class StageContext:
                 continue
             module = importlib.import_module(self.recipe.stages[name].runner.partition(":")[0])
             seen |= module.training_hashes(self.for_stage(name))
+            seen |= trained_before(self.run.stage(name))
         return seen
 
     # Logs

@@ -29,6 +29,13 @@ from limite.core.recipe.context import (
     settings_of,
 )
 from limite.core.recipe.cost import Plan
+from limite.core.recipe.declared import CHANGES, Declaration, compare, refuse_undeclared
+from limite.core.recipe.going_on import (
+    change_run,
+    named_checkpoint,
+    place_of,
+    refuse_other_than_newest,
+)
 from limite.core.recipe.kernel_checks import distributions, kernels_of
 from limite.core.recipe.load import LoadedRecipe, load_recipe
 from limite.core.recipe.only import (
@@ -120,31 +127,79 @@ def start(
         return execute(run, loaded, registry, chosen, echo, live)
 
 
-def go_on(path: Path, *, echo: Echo = print, live: bool = False) -> RunResult:
-    """Goes on with the run in ``path``; refuses when recipe or versions are not what they were."""
+def go_on(
+    path: Path,
+    *,
+    overrides: Sequence[str] = (),
+    declared: Sequence[str] = (),
+    echo: Echo = print,
+    live: bool = False,
+) -> RunResult:
+    """Goes on with the run in ``path``; refuses when recipe or versions are not what they were.
+
+    ``path`` may be a checkpoint of the run, which must be good, and the newest. What ``overrides``
+    change, and other versions, must be ``declared``: as ``protocol=rl@40/1f3a9c22``, which the
+    refusal tells.
+    """
     registry = load_registry()
+    declarations = [Declaration.read(text) for text in declared]
+    path, checkpoint = named_checkpoint(path)
     run = RunDirectory.open(path)
     with run.lock():
+        if checkpoint is not None:
+            refuse_other_than_newest(run, checkpoint)
+        run.settle()
         with naming_plugins(run, registry):
-            loaded = load_recipe(run.path / RECIPE, (), registry)
+            loaded = wanted = load_recipe(run.path / RECIPE, (), registry)
+            if overrides:
+                wanted, _ = check_file(run.path / RECIPE, overrides, registry)
         was = run.receipt()
         chosen = [name for name in loaded.recipe.stages if name in was["only"]]
         kernels = kernels_of(loaded.recipe)
         now = receipt_of(loaded, registry, chosen, kernels)
-        changed = differences(was, now)
-        if changed:
-            raise LimiteError(
-                f"{path}: this run cannot go on as it was, because something differs "
-                "(then -> now):\n  " + "\n  ".join(changed)
-            )
+        finished = [name for name in chosen if run.stage_receipt(name) is not None]
+        changed = compare(was, now, wanted.recipe, wanted.data, finished)
+        place = place_of(run, chosen) if changed.lines or declarations else None
+        refuse_undeclared(path, was, changed, place, declarations)
         elsewhere = differences(
             {"hardware": was["hardware"]}, {"hardware": now["hardware"]}, ignore=()
         )
         if elsewhere:
             echo("other circumstances than before, which may change bits: " + "; ".join(elsewhere))
+        if place is not None:
+            context = context_of(run, loaded, registry, place.stage, StopRequest(), echo, live)
+            kernels = kernels_of(wanted.recipe)
+            now = receipt_of(wanted, registry, chosen, kernels)
+            change_run(context, was, now, wanted.data, changed, place)
         run.note_resumption(elsewhere)
         run.log(f"kernels: {kernels}")
-        return execute(run, loaded, registry, chosen, echo, live)
+        return execute(run, wanted, registry, chosen, echo, live)
+
+
+def context_of(
+    run: RunDirectory,
+    loaded: LoadedRecipe,
+    registry: Registry,
+    name: str,
+    stop: StopRequest,
+    echo: Echo,
+    live: bool,
+) -> StageContext:
+    """What a stage of the run is given."""
+    receipt = run.receipt()
+    background = getattr(loaded.recipe.stages[name], "save_in_background", False)
+    return StageContext(
+        run=run,
+        recipe=loaded.recipe,
+        name=name,
+        registry=registry,
+        stop=stop,
+        echo=echo,
+        contract={"recipe_sha256": receipt["recipe_sha256"], "stage": name},
+        writer=CheckpointWriter(background=background, echo=echo),
+        changes=receipt.get(CHANGES, ()),
+        live=live,
+    )
 
 
 def receipt_of(
@@ -235,19 +290,7 @@ def execute(
                         raise RunStopped(
                             f"stopped before stage {name!r}; nothing is lost", run.path
                         )
-                    background = getattr(loaded.recipe.stages[name], "save_in_background", False)
-                    context = StageContext(
-                        run=run,
-                        recipe=loaded.recipe,
-                        name=name,
-                        registry=registry,
-                        stop=stop,
-                        echo=say,
-                        contract={"recipe_sha256": receipt["recipe_sha256"], "stage": name},
-                        writer=CheckpointWriter(background=background, echo=say),
-                        live=live,
-                    )
-                    run_stage(context)
+                    run_stage(context_of(run, loaded, registry, name, stop, say, live))
         except KeyboardInterrupt:
             with contextlib.suppress(LimiteError):
                 run.log("stopped at once")

@@ -45,6 +45,7 @@ from limite.core.receipts import read_receipt, write_receipt
 from limite.core.recipe.runlock import hold
 
 RECIPE, SOURCE, RECEIPT, LOG = "recipe.toml", "recipe.source", "receipt.json", "log.txt"
+NEXT_RECIPE = "recipe.next.toml"
 STAGES, METRICS, HEALTH = "stages", "metrics.jsonl", "health.jsonl"
 ROLLOUTS, CHECKPOINTS = "rollouts", "checkpoints"
 _CREATING = ".creating-"
@@ -141,6 +142,27 @@ class RunDirectory:
         receipt = self.receipt()
         resumed = [*receipt.get("resumed", []), {"differences": list(circumstances)}]
         write_receipt(self.path / RECEIPT, {**receipt, "resumed": resumed})
+
+    def change(self, receipt: Mapping[str, Any], recipe: Mapping[str, Any]) -> None:
+        """Goes over to another recipe, which ``receipt`` is of."""
+        # Once the receipt is there the change is made, and ``settle`` ends it.
+        write_atomic(self.path / NEXT_RECIPE, tomli_w.dumps(without_none(recipe)))
+        write_receipt(self.path / RECEIPT, receipt)
+        self.settle()
+
+    def settle(self) -> None:
+        """Ends a change that a killed process had begun, or takes it back."""
+        coming = self.path / NEXT_RECIPE
+        if not coming.exists():
+            return
+        try:
+            if _read_toml(coming) == without_none(self.receipt()["recipe"]):
+                coming.replace(self.path / RECIPE)
+                sync_directory(self.path)
+            else:
+                coming.unlink()
+        except OSError as error:
+            raise storage_error(error, coming) from error
 
     def source(self) -> Path | None:
         """The recipe as it was given, if it came from a file."""

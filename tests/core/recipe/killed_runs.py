@@ -1,10 +1,13 @@
-"""Runs a recipe in forked children that kill themselves with SIGKILL at chosen points.
+"""Runs a recipe in forked children that die by SIGKILL, resumes each, and compares all files.
 
-    python killed_runs.py RECIPE FOLDER SEED POINTS
+    python killed_runs.py RECIPE FOLDER SEED POINTS [PATH=VALUE ...]
 
 Prints one JSON object: how many events an undisturbed run has, and for every point where it was
 killed and whether the resumed run left the same bytes. Events are what may stand half done in a
-process that dies: an optimizer step, a file opened, written, synced or renamed.
+process that dies: an optimizer step, a file opened, written, synced or renamed. Every other run is
+killed by its parent instead, at any moment of its clock.
+
+A recipe with a ``distill`` stage gets a file of traces, made beforehand.
 """
 
 from __future__ import annotations
@@ -13,6 +16,8 @@ import hashlib
 import json
 import os
 import random
+import select
+import shutil
 import signal
 import sys
 from collections.abc import Callable
@@ -20,13 +25,18 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch._dynamo  # optimizers import it, for seconds: once, before the forks
 from torch.optim.optimizer import (
     register_optimizer_step_post_hook,
     register_optimizer_step_pre_hook,
 )
 
+from limite.core.jsonl import write_jsonl
 from limite.core.recipe import engine
 from limite.core.recipe.engine import go_on, start
+from limite.core.recipe.runners import distill, fit_critic, preference, rl, sft, soup  # noqa: F401
+from limite.core.recipe.verify import verify_run
+from limite.core.tokenizer import CharacterTokenizer
 
 KILLED_AT: int | None = None
 EVENTS = 0
@@ -54,8 +64,14 @@ def watch() -> None:
     register_optimizer_step_post_hook(lambda *_: event())
 
 
-def in_child(work: Callable[[], None], killed_at: int | None = None) -> tuple[bool, int]:
-    """Runs ``work`` in a fork; whether it lived to its end, and how many events it saw."""
+def in_child(
+    work: Callable[[], None], killed_at: int | None = None, after_s: float | None = None
+) -> tuple[bool, int]:
+    """Runs ``work`` in a fork; whether it lived to its end, and how many events it saw.
+
+    It kills itself at the event ``killed_at``, or its parent does when it has used ``after_s``
+    seconds of a processor, which a busy machine does not move.
+    """
     global KILLED_AT
     reading, writing = os.pipe()
     child = os.fork()
@@ -67,6 +83,13 @@ def in_child(work: Callable[[], None], killed_at: int | None = None) -> tuple[bo
         os.write(writing, str(EVENTS).encode())
         os._exit(0)
     os.close(writing)
+    if after_s is not None:
+        used = Path(f"/proc/{child}/schedstat")
+        while int(used.read_text().split()[0]) < 1e9 * after_s:
+            # Its word, or its end: it was faster than that.
+            if select.select([reading], [], [], 0.002)[0]:
+                break
+        os.kill(child, signal.SIGKILL)
     with os.fdopen(reading) as pipe:
         told = pipe.read()
     _, status = os.waitpid(child, 0)
@@ -77,41 +100,84 @@ def in_child(work: Callable[[], None], killed_at: int | None = None) -> tuple[bo
     raise SystemExit(f"a run failed by itself, with status {status}")
 
 
+CLOCKS = ("time", "resumed", "manifest_sha256", "sha256", "hardware")
+"""What begins so is, or follows from, a clock or what a run went through."""
+
+
+def timeless(value: Any) -> Any:
+    """A receipt, a state or a log without clocks, and without hashes of what holds some."""
+    if isinstance(value, dict):
+        return {
+            key: None if key.endswith((".json", ".jsonl")) else timeless(item)
+            for key, item in value.items()
+            if not key.startswith(CLOCKS)
+        }
+    return [timeless(item) for item in value] if isinstance(value, list) else value
+
+
 def digest(run: Path) -> dict[str, str]:
-    """Every file of the run that holds no clock, by its hash; logs without their times."""
+    """Every file of the run by what is in it, clocks aside; the log and the page are for people."""
     found = {}
     for path in sorted(run.rglob("*")):
         name = str(path.relative_to(run))
-        if path.suffix == ".safetensors" or path.name == "results.json" or ".zst" in path.name:
-            found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
-        elif path.name in ("metrics.jsonl", "health.jsonl"):
+        if path.is_dir() or name == "log.txt":
+            continue
+        if path.suffix == ".jsonl":
             lines = [json.loads(line) for line in path.read_text().splitlines()]
-            kept = [
-                {key: value for key, value in line.items() if not key.startswith("time")}
-                for line in lines
-            ]
-            found[name] = json.dumps(kept)
+            found[name] = json.dumps(timeless(lines))
+        elif path.suffix == ".json":
+            found[name] = json.dumps(timeless(json.loads(path.read_text())))
+        else:
+            found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
     return found
 
 
-def main(recipe: Path, folder: Path, seed: int, points: int) -> None:
+def traces(place: Path) -> Path:
+    """What a teacher found likely at each token of thirty texts: a list of its own for each."""
+    tokenizer = CharacterTokenizer()
+    lines = []
+    for number in range(30):
+        ids = [*tokenizer.encode(f"#{number + 1}"), tokenizer.eos_id]
+        lists = [[token, *(each for each in range(8) if each != token)][:5] for token in ids]
+        nats = [-0.5, -1.5, -2.5, -3.5, -4.5]
+        lines.append(
+            {
+                "prompt": f"{number}+1=?",
+                "completion": f"#{number + 1}",
+                "topk_ids": lists,
+                "topk_logprobs": [nats for _ in ids],
+                "temperature": 1,
+            }
+        )
+    write_jsonl(place, lines)
+    return place
+
+
+def main(recipe: Path, folder: Path, seed: int, points: int, sets: list[str]) -> None:
     torch.set_num_threads(1)
     # The report is drawn from what is compared here, and drawing takes longer than the runs.
     engine.write_report = lambda path: path / "report.html"
+    if "[stages.distill]" in recipe.read_text():
+        sets = [*sets, f"stages.distill.traces={traces(folder / 'traces.jsonl.zst')}"]
 
     def fresh(name: str) -> Callable[[], None]:
-        return lambda: void(start(recipe, out=folder, name=name, echo=void))
+        return lambda: void(start(recipe, overrides=sets, out=folder, name=name, echo=void))
 
     def resumed(name: str) -> Callable[[], None]:
         return lambda: void(go_on(folder / name, echo=void))
 
+    began_s = os.times().children_user
     _, events = in_child(fresh("undisturbed"))
+    seconds = os.times().children_user - began_s
     wanted = digest(folder / "undisturbed")
     rng = random.Random(seed)
     told = []
-    for number, point in enumerate(sorted(rng.sample(range(1, events + 1), points))):
+    for number in range(points):
         name = f"killed-{number}"
-        lived, _ = in_child(fresh(name), killed_at=point)
+        by_clock = number % 2 == 1
+        point = rng.randrange(1, events + 1)
+        after_s = rng.uniform(0, seconds) if by_clock else None
+        lived, _ = in_child(fresh(name), None if by_clock else point, after_s)
         again = None
         if not (folder / name).exists():
             in_child(fresh(name))
@@ -124,7 +190,19 @@ def main(recipe: Path, folder: Path, seed: int, points: int) -> None:
         differs = sorted(
             key for key in wanted.keys() | found.keys() if wanted.get(key) != found.get(key)
         )
-        told.append({"point": point, "again": again, "lived": lived, "differs": differs})
+        wrong = [str(each) for each in verify_run(folder / name).violations]
+        told.append(
+            {
+                "point": after_s if by_clock else point,
+                "again": again,
+                "lived": lived,
+                "differs": differs,
+                "violations": wrong,
+            }
+        )
+        print(json.dumps(told[-1]), file=sys.stderr, flush=True)
+        if not differs and not wrong:
+            shutil.rmtree(folder / name)
     print(json.dumps({"events": events, "files": len(wanted), "runs": told}))
 
 
@@ -133,4 +211,4 @@ def void(_value: Any) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]), sys.argv[5:])

@@ -185,7 +185,9 @@ def run(context: StageContext) -> dict[str, Any]:
     clocks = session.clocks
 
     def step(number: int) -> Figures:
-        indexes = batch_indexes(number, stage.batch, len(data.train), context.seeds)
+        indexes = batch_indexes(
+            number - session.clocks.data_step, stage.batch, len(data.train), context.seeds
+        )
         traces = [int(data.train[index]) for index in indexes]
         lines: list[dict[str, Any]] = []
 

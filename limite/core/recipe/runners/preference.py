@@ -156,7 +156,9 @@ def run(context: StageContext) -> dict[str, Any]:
     clocks = session.clocks
 
     def step(number: int) -> Figures:
-        indexes = batch_indexes(number, stage.batch, len(data.train), context.seeds)
+        indexes = batch_indexes(
+            number - session.clocks.data_step, stage.batch, len(data.train), context.seeds
+        )
         pairs = [int(data.train[index]) for index in indexes]
         figures = update(session, objective, learner.parts(pairs), learner.totals(pairs, longest))
         clocks.tokens += sum(data.length(pair) for pair in pairs)

@@ -122,7 +122,7 @@ def run(context: StageContext) -> dict[str, Any]:
     refuse_missing_rollouts(context, session.clocks.step)
     rollouts = Rollouts(context, stage)
     if session.saved_state:
-        rollouts.restore(session.saved_state)
+        rollouts.restore(session.saved_state, session.changed)
     largest = stage.max_tokens if stage.budget == "fixed-response" else context.model.context
     learner = Learner(
         session=session,

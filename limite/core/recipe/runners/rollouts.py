@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from limite.core.health.contrast import contrast_shares
@@ -15,6 +15,7 @@ from limite.core.kinds import (
     RolloutSchedule,
     Verifier,
 )
+from limite.core.recipe.declared import DATA, PROTOCOL
 from limite.core.recipe.problem_source import ProblemSource
 from limite.core.recipe.runners.engines import engine_at_work
 from limite.core.recipe.single_problems import SingleProblems, chooses_problems
@@ -77,9 +78,16 @@ class Rollouts:
         """Everything that the next batch depends on beside weights and seeds."""
         return {"curriculum": self.curriculum.state(), "rollout_schedule": self.schedule.state()}
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        self.curriculum.restore(state["curriculum"])
-        self.schedule.restore(state["rollout_schedule"])
+    def restore(self, state: Mapping[str, Any], changed: Collection[str] = ()) -> None:
+        """Goes on from ``state``, as far as it holds under what was ``changed`` by declaration.
+
+        Responses that were carried over are of the old problems, and of the old budgets and
+        penalties; a curriculum is of the old problems.
+        """
+        if DATA not in changed:
+            self.curriculum.restore(state["curriculum"])
+            if PROTOCOL not in changed:
+                self.schedule.restore(state["rollout_schedule"])
 
 
 Sampled = tuple[Problem, Sequence[Response]]

@@ -19,6 +19,7 @@ from limite.core.checkpoint.state import (
 )
 from limite.core.errors import LimiteError
 from limite.core.kinds import LRSchedule, Optimizer
+from limite.core.recipe.declared import DATA, PROTOCOL
 from limite.core.recipe.runners.stepper import Stepper
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ class Clocks:
     updates: int = 0
     tokens: int = 0
     flat_batches: int = 0
+    data_step: int = 0
+    """The step after which its data were begun: later than 0 once others have taken their place."""
     time_s: float = 0.0
 
 
@@ -78,16 +81,22 @@ class TrainingSession:
         """Steps of this stage whose checkpoints stay, beside the newest."""
         self.saved_payloads: Mapping[str, Mapping[str, torch.Tensor]] = {}
         if saved is not None:
-            if saved.contract != context.contract:
+            expected = context.contract_at(saved.step)
+            if saved.contract != expected:
                 raise LimiteError(
                     f"{saved.path} is not a checkpoint of this stage of this recipe: it was "
-                    f"written under {dict(saved.contract)}, here it is {dict(context.contract)}"
+                    f"written under {dict(saved.contract)}, here it is {expected}"
                 )
             restore_module(self.module, saved.payloads[self.payload])
             restore_optimizer(self.optimizer, saved.payloads["optimizer"], saved.state["optimizer"])
             self.clocks = Clocks(**saved.state["clocks"])
             self.saved_state = saved.state["stage"]
             self.saved_payloads = saved.payloads
+        self.changed = context.changed_after(self.clocks.step)
+        if self.changed & {PROTOCOL, DATA}:
+            self.clocks.flat_batches = 0
+        if DATA in self.changed:
+            self.clocks.data_step = self.clocks.step
         context.forget_after(self.clocks.step)
         self._started = time.perf_counter() - self.clocks.time_s
 

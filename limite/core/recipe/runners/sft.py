@@ -149,7 +149,7 @@ def run(context: StageContext) -> dict[str, Any]:
         clip_norm=stage.clip_norm,
         keep=stage.keep,
     )
-    if session.clocks.step:
+    if session.clocks.step > session.clocks.data_step:
         saved, ours = (each.get("windows") for each in (session.saved_state, reading.cursor))
         refuse_other_order(saved, ours or {}, f"stage {context.name!r}")
     objective = cast(Objective, stage.objective)
@@ -166,7 +166,8 @@ def run(context: StageContext) -> dict[str, Any]:
             yield said.mask, columns
 
     def step(number: int) -> Figures:
-        indexes = batch_indexes(number, stage.batch, len(reading), context.seeds)
+        begun = session.clocks.data_step
+        indexes = batch_indexes(number - begun, stage.batch, len(reading), context.seeds)
         rows = [reading[index] for index in indexes]
         totals = Totals(
             tokens=sum(len(row.completion) for row in rows),

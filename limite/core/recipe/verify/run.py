@@ -12,6 +12,7 @@ import attrs
 from limite.core.errors import LimiteError, Mistake
 from limite.core.jsonl import storage_error
 from limite.core.receipts import recipe_hash
+from limite.core.recipe.declared import CHANGES, recipe_in_force
 from limite.core.recipe.load import load_recipe
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.rundir import RECEIPT, RECIPE, STAGES, RunDirectory, without_none
@@ -88,6 +89,9 @@ def _check_receipt(run: RunDirectory, findings: Findings) -> str | None:
         stated = receipt["recipe_sha256"]
         if recipe_hash(receipt["recipe"]) != stated:
             findings.wrong(place, "'recipe' is not what 'recipe_sha256' says")
+        for change in receipt.get(CHANGES, ()):
+            if recipe_hash(change["recipe"]) != change["recipe_sha256"]:
+                findings.wrong(place, "a recipe before a change is not what its hash says")
         with findings.around(run.path / RECIPE):
             if run.recipe() != without_none(receipt["recipe"]):
                 findings.wrong(run.path / RECIPE, f"is not the recipe in {RECEIPT}")
@@ -125,8 +129,12 @@ def _check_stage(
         check_seal(folder / RECEIPT, findings)
         check_files(folder, receipt, findings)
         check_start(run, folder, receipt, findings)
-    ran_here = name in _chosen(run)
-    check_checkpoints(folder, name, hash_of_recipe if ran_here else None, findings)
+    ran_here = hash_of_recipe is not None and name in _chosen(run)
+
+    def recipe_at(step: int) -> str:
+        return recipe_in_force(run.receipt(), run.stage_names, name, step)
+
+    check_checkpoints(folder, name, recipe_at if ran_here else None, findings)
     check_logs(folder, receipt, findings)
     check_stability(folder, name, recipe, receipt, findings)
     check_rollouts(folder, name, recipe, receipt, findings)

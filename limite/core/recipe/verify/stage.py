@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -69,9 +69,10 @@ def check_start(
 
 
 def check_checkpoints(
-    folder: Path, stage: str, hash_of_recipe: str | None, findings: Findings
+    folder: Path, stage: str, recipe_at: Callable[[int], str] | None, findings: Findings
 ) -> None:
-    """Every checkpoint is whole, is of this stage, and, unless it is taken over, of this recipe."""
+    """Every checkpoint is whole, is of this stage, and, unless it is taken over, of the recipe that
+    was in force at its step."""
     root = folder / CHECKPOINTS
     for entry in sorted(root.iterdir()) if root.is_dir() else ():
         if step_of(entry.name) is None:
@@ -81,10 +82,11 @@ def check_checkpoints(
         findings.counts["checkpoints"] += 1
         place = entry / MANIFEST
         with findings.around(place):
-            contract = decode(verify(entry).contract)
+            manifest = verify(entry)
+            contract = decode(manifest.contract)
             if contract.get("stage") != stage:
                 findings.wrong(place, f"belongs to the stage {contract.get('stage')!r}")
-            if hash_of_recipe is not None and contract.get("recipe_sha256") != hash_of_recipe:
+            if recipe_at is not None and contract.get("recipe_sha256") != recipe_at(manifest.step):
                 findings.wrong(place, "belongs to another recipe")
 
 
