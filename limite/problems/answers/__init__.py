@@ -4,7 +4,7 @@ from __future__ import annotations
 
 # Modules here are named as the types are, ``set`` and ``tuple`` among them: code that needs the
 # built-in ones cannot stand in this file.
-from limite.problems.answers.known import LATER as LATER
+from limite.problems.answers.known import CHECKED as CHECKED
 from limite.problems.answers.known import TYPES as TYPES
 from limite.problems.answers.known import answer_of as answer_of
 from limite.problems.answers.known import canonical as canonical

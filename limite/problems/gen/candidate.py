@@ -21,6 +21,7 @@ from limite.problems.gen.families import Share, family, version_of
 from limite.problems.procedural.base import MARKER
 from limite.problems.reading.extract import extract
 from limite.problems.reading.faults import Undecided, Unreadable, WrongForm
+from limite.problems.verifiers.checker import checked
 from limite.problems.verifiers.judge import Standard
 from limite.problems.verifiers.mathematics import Mathematics
 
@@ -169,6 +170,8 @@ def _by_value(answer: Answer, solutions: Mapping[str, str]) -> str:
         found = standard.kind.show(standard.gold, answer.params)
     except (Unreadable, WrongForm, Undecided) as error:
         return f"its own answer: it cannot be written: {error}"
+    if standard.by_program:
+        return _by_program(answer, solutions)
     if found != answer.value:
         return (
             f"its own answer: {answer.value[:80]!r} is not its canonical form, "
@@ -178,11 +181,31 @@ def _by_value(answer: Answer, solutions: Mapping[str, str]) -> str:
     if wrong:
         return f"its own answer: {wrong}"
     for style, text in solutions.items():
-        _, marker, last = text.rpartition(MARKER)
         if text.count(MARKER) > 1:
             return f"{style}: it marks more than one answer"
-        wrong = _unless_right(standard.judge(last if marker else extract(text)))
+        wrong = _unless_right(standard.judge(stated_in(text)))
         if wrong:
+            return f"{style}: {wrong}"
+    return ""
+
+
+def stated_in(solution: str) -> str | None:
+    """What a solution ends in: after its mark, or in its box."""
+    _, marker, last = solution.rpartition(MARKER)
+    return last if marker else extract(solution)
+
+
+def _by_program(answer: Answer, solutions: Mapping[str, str]) -> str:
+    """What is wrong with a checker program: it takes a wrong answer, or a solution for wrong."""
+    nothing, *verdicts = checked(
+        [(answer, "-"), *((answer, stated_in(text)) for text in solutions.values())]
+    )
+    if nothing.correct:
+        return "its own answer: the checker takes a mere dash for right"
+    if nothing.outcome != "wrong":
+        return f"its own answer: {nothing.outcome}: {nothing.reason}"
+    for style, verdict in zip(solutions, verdicts, strict=True):
+        if wrong := _unless_right(verdict):
             return f"{style}: {wrong}"
     return ""
 

@@ -14,7 +14,7 @@ from limite.core.errors import LimiteError, RunFailed, did_you_mean
 from limite.core.jsonl import NotJSON, read_numbered, write_jsonl
 from limite.core.types import Answer, Problem
 from limite.problems import files
-from limite.problems.answers import TYPES, canonical
+from limite.problems.answers import CHECKED, TYPES, canonical
 from limite.problems.gen.layouts import LAYOUTS, Found, Misfit
 from limite.problems.gen.output import beside
 from limite.problems.gen.parquet import read_parquet
@@ -66,8 +66,8 @@ def import_(
     """
     wanted = [word.strip() for word in types.split(",")]
     for word in wanted:
-        if word not in TYPES:
-            near = did_you_mean(word, TYPES) or f"; there are {', '.join(TYPES)}"
+        if word not in (known := (*TYPES, *CHECKED)):
+            near = did_you_mean(word, known) or f"; there are {', '.join(known)}"
             raise LimiteError(f"--types: unknown type of answer {word!r}{near}")
     shared = _params(params)
     new_file(out, force=force)

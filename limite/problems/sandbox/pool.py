@@ -62,6 +62,7 @@ class Pool:
         self.setup = setup or Setup()
         self._backend = None if backend is None else named(backend, weak=allow_weak)
         self._allow_weak = allow_weak
+        self._refused: NoSandbox | None = None
         self._fresh()
         _POOLS.add(self)
 
@@ -110,10 +111,16 @@ class Pool:
 
     def run_all(self, programs: Iterable[Program], limits: Limits | None = None) -> list[Result]:
         """Runs many programs side by side; their results in order."""
+        return self.run_each((program, limits or Limits()) for program in programs)
+
+    def run_each(self, programs: Iterable[tuple[Program, Limits]]) -> list[Result]:
+        """Runs many programs side by side, each with limits of its own; their results in order."""
         with ThreadPoolExecutor(self.size) as threads:
-            return list(
-                threads.map(lambda each: self.run(each[0], each[1], each[2], limits), programs)
-            )
+            return list(threads.map(self._run_one, programs))
+
+    def _run_one(self, asked: tuple[Program, Limits]) -> Result:
+        (source, entry, args), limits = asked
+        return self.run(source, entry, args, limits)
 
     def pids(self) -> list[int]:
         """The processes of the workers that wait for a program."""
@@ -151,6 +158,8 @@ class Pool:
     def _start(self) -> Worker:
         if self._backend is not None:
             return Worker(self._backend, self.setup)
+        if self._refused is not None:  # what cannot be had is not tried for each program
+            raise self._refused
         reasons: dict[str, str] = {}
         for backend in candidates(weak=self._allow_weak):
             try:
@@ -160,7 +169,8 @@ class Pool:
             else:
                 self._backend = backend
                 return worker
-        raise NoSandbox(reasons)
+        self._refused = NoSandbox(reasons)
+        raise self._refused
 
 
 _POOLS: weakref.WeakSet[Pool] = weakref.WeakSet()

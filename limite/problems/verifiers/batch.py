@@ -8,8 +8,9 @@ from typing import Any
 
 from limite.core.errors import LimiteError, did_you_mean
 from limite.core.types import Answer, Verdict
-from limite.problems.answers import answer_of
+from limite.problems.answers import CHECKED, answer_of
 from limite.problems.reading.extract import FALLBACKS
+from limite.problems.reading.extract import extract as extracted_from
 from limite.problems.verifiers.worker import Request, Worker
 
 CHARACTERS = 16_000_000
@@ -37,6 +38,7 @@ def judged(
         if name not in FALLBACKS:
             raise LimiteError(f"unknown fallback {name!r}{did_you_mean(name, FALLBACKS)}")
     verdicts: list[Verdict | None] = []
+    programs: list[tuple[int, Answer, str | None]] = []
     requests: list[Request] = []
     for given, text in pairs:
         answer = answer_of(given)
@@ -45,6 +47,11 @@ def judged(
             verdicts.append(Verdict(outcome="unreadable", reason=reason))
             continue
         verdicts.append(None)
+        if answer.type in CHECKED:
+            _plain(answer)
+            stated = extracted_from(text, fallbacks=fallbacks) if extract else text
+            programs.append((len(verdicts) - 1, answer, stated))
+            continue
         requests.append(
             {
                 "type": answer.type,
@@ -55,7 +62,13 @@ def judged(
                 "fallbacks": fallbacks,
             }
         )
-    found = iter((by or worker()).judge(requests))
+    if programs:
+        from limite.problems.verifiers.checker import checked
+
+        said = checked([(answer, stated) for _, answer, stated in programs])
+        for (place, _, _), verdict in zip(programs, said, strict=True):
+            verdicts[place] = verdict
+    found = iter((by or worker()).judge(requests) if requests else [])
     return [next(found) if verdict is None else verdict for verdict in verdicts]
 
 

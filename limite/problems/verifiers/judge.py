@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from limite.core.types import Answer, Verdict
-from limite.problems.answers import type_of
+from limite.problems.answers import CHECKED, type_of
 from limite.problems.reading.extract import extract as extracted_from
 from limite.problems.reading.faults import TooLarge, Undecided, Unreadable, WrongForm
 
@@ -24,6 +24,7 @@ class Standard:
 
     def __init__(self, answer: Answer) -> None:
         self.value, self.params = answer.value, answer.params
+        self.by_program = answer.type in CHECKED
         self.fault = ""  # what is wrong with the answer itself
         try:
             self.kind = type_of(answer.type)
@@ -36,6 +37,9 @@ class Standard:
         if stated is None or not stated.strip():
             return Verdict(outcome="unreadable", reason="no answer is stated")
         shown = stated[:SHOWN]
+        if self.by_program:
+            reason = "a checker program is run in the sandbox, by limite.problems.verify"
+            return Verdict(outcome="unreadable", extracted=shown, reason=reason)
         if self.fault:
             reason = f"the gold answer is malformed: {self.fault}"
             return Verdict(outcome="unreadable", extracted=shown, reason=reason)

@@ -11,7 +11,9 @@ import pytest
 
 from limite.core.types import Answer, Verdict
 from limite.problems import verify_all
-from limite.problems.answers import LATER, TYPES
+from limite.problems.answers import CHECKED, TYPES
+from limite.problems.sandbox.limits import Limits
+from limite.problems.verifiers.checker import checked
 from limite.problems.verifiers.judge import judge
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "verifier_cases.jsonl"
@@ -47,11 +49,32 @@ def test_the_worker_gives_the_same_verdicts(given: str) -> None:
     assert missed(rows, verify_all(pairs, extract=given == "response")) == []
 
 
-def test_what_is_not_compared_says_so() -> None:
+def test_programs_that_decide_meet_theirs_in_the_sandbox() -> None:
     left = [row for row in ROWS if row["type"] not in TYPES]
     assert collections.Counter(row["type"] for row in left) == {"python": 9}
-    assert set(LATER) == {"python"}
-    for row in left:
-        verdict = judge(answer(row), row["answer"], extract=False)
-        assert verdict.outcome == "unreadable"
-        assert LATER[row["type"]] in verdict.reason
+    assert CHECKED == ("python",)
+    verdicts = checked(
+        [(answer(row), row["answer"]) for row in left], limits=Limits(cpu_s=0.3, wall_s=20)
+    )
+    assert missed(left, verdicts) == []
+    reasons = [
+        "says True",
+        "says True",
+        "says False",
+        "raised ValueError",
+        "in time",
+        "says None",
+        "limit: ",
+        "raised PermissionError",
+        "no verify()",
+    ]
+    for verdict, reason in zip(verdicts, reasons, strict=True):
+        assert reason in verdict.reason
+
+
+def test_no_program_is_run_in_this_process() -> None:
+    for row in ROWS:
+        if row["type"] in CHECKED:
+            verdict = judge(answer(row), row["answer"], extract=False)
+            assert verdict.outcome == "unreadable"
+            assert "run in the sandbox" in verdict.reason
