@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from limite.core.recipe.stages import Greedy as Greedy
     from limite.core.recipe.stages import Mix as Mix
     from limite.core.recipe.stages import Preference as Preference
+    from limite.core.recipe.stages import Pretrain as Pretrain
     from limite.core.recipe.stages import Probe as Probe
     from limite.core.recipe.stages import Soup as Soup
     from limite.core.recipe.stages import Source as Source
@@ -135,8 +136,8 @@ _MODULES = {
     "limite.core.pretrained.tokenizer": "PretrainedTokenizer",
     "limite.core.recipe.recipe": "Recipe",
     "limite.core.recipe.stages": (
-        "CriticSettings Distill Eval FitCritic Greedy Mix Preference Probe RL SFT Soup Source "
-        "StrongWeak Unstable"
+        "CriticSettings Distill Eval FitCritic Greedy Mix Preference Pretrain Probe RL SFT Soup "
+        "Source StrongWeak Unstable"
     ),
     "limite.core.rollout.shaping": "OverlongPenalty",
     "limite.core.seeds": "Seeds",

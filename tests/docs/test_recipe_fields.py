@@ -12,6 +12,7 @@ import pytest
 from limite.core.cli.plugins import fields_of
 from limite.core.discover import load_registry
 from limite.core.health.limits import HealthLimits
+from limite.core.jsonl import write_jsonl
 from limite.core.model.llama.scaling import LinearScaling, Llama3Scaling, YarnScaling
 from limite.core.model.llama.spec import LlamaSpec
 from limite.core.model.spec import ModelSpec
@@ -30,6 +31,7 @@ from limite.core.recipe.stages import (
     Greedy,
     Mix,
     Preference,
+    Pretrain,
     Probe,
     Soup,
     Source,
@@ -46,7 +48,7 @@ from tests.core.recipe.test_problem_files import measured
 PAGE = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text(encoding="utf-8")
 MODELS = (ModelSpec, LlamaSpec, LinearScaling, Llama3Scaling, YarnScaling)
 TOKENIZERS = (CharacterTokenizer, PretrainedTokenizer)
-STAGES = (SFT, Distill, RL, FitCritic, Preference, Soup, Eval)
+STAGES = (Pretrain, SFT, Distill, RL, FitCritic, Preference, Soup, Eval)
 PARTS = (
     Mix,
     Source,
@@ -125,8 +127,22 @@ def test_the_example_of_windows_is_sound(tmp_path: Path) -> None:
     assert "the ending of 100.0% of documents is learned" in stage.notes[0]
 
 
+def test_the_examples_of_pretraining_are_one_sound_recipe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f'name = "base"\n\n{example("validation = ")}\n{example("[stages.slow]")}'
+    (tmp_path / "base.toml").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "solutions").mkdir()
+    for name in ("web.jsonl.zst", "solutions/a.jsonl", "held-out.jsonl", "best.jsonl.zst"):
+        write_jsonl(tmp_path / name, [{"text": f"of {name}"}, {"ids": [17, 4, 2]}])
+    base, *_, average = check_file(Path("base.toml"), (), load_registry())[1].stages
+    assert base.trained_tokens == 2000 * 524_288
+    assert average.type == "soup"
+
+
 def test_the_example_of_a_critic_is_sound(tmp_path: Path) -> None:
-    text, *_ = re.findall(r"^``` toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    text = example("[stages.critic]")
     place = tmp_path / "critic.toml"
     place.write_text(f'name = "critic"\n\n{text}', encoding="utf-8")
     loaded, plan = check_file(place, (), load_registry())
@@ -138,7 +154,7 @@ def test_the_example_of_a_critic_is_sound(tmp_path: Path) -> None:
 
 
 def test_the_example_of_a_soup_is_sound(tmp_path: Path) -> None:
-    _, text, *_ = re.findall(r"^``` toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    text = example("[stages.soup]")
     base = '[stages.base]\ntype = "sft"\nproblems = { sources = { sum-chain = 1 } }\n'
     place = tmp_path / "soup.toml"
     place.write_text(f'name = "soup"\n\n{base}\n{text}', encoding="utf-8")

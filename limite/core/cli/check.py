@@ -90,6 +90,7 @@ def show_plan(recipe: str, plan: dict[str, Any]) -> None:
         if stage["objective"] is not None:
             reads = stage["reads"]
             columns = "whatever the stage supplies" if reads is None else ", ".join(reads)
+            columns = columns or "log-probabilities of targets alone"
             click.echo(f"{stage['name']}: objective {stage['objective']} reads {columns}")
         for note in stage["notes"]:
             click.echo(f"{stage['name']}: {note}")

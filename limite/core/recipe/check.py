@@ -36,6 +36,7 @@ from limite.core.recipe.overlap_checks import (
     rollout_overlap_faults,
     soup_overlap_faults,
 )
+from limite.core.recipe.pretrain_checks import pretrain_faults
 from limite.core.recipe.problem_checks import Texts, problem_faults
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.sampled_checks import sampled_faults
@@ -51,6 +52,7 @@ from limite.core.recipe.stages import (
     Eval,
     FitCritic,
     Preference,
+    Pretrain,
     Soup,
     Stage,
     StrongWeak,
@@ -163,10 +165,15 @@ def look_over(recipe: Recipe, registry: Registry, *, complete: bool = True) -> F
             found = soup_faults(recipe, name, stage, registry, texts, in_data, readable=readable)
             ask(found, *place)
             ask(soup_overlap_faults(name, stage, questions), *place)
+        elif isinstance(stage, Pretrain):
+            found = pretrain_faults(
+                recipe, name, stage, texts, in_data, questions, readable=readable
+            )
+            ask(found, *place)
         else:
             found = problem_faults(recipe, name, stage, registry, texts, in_data, readable=readable)
             ask(found, *place)
-        if isinstance(stage, (SFT, RL, Preference, Distill)):
+        if isinstance(stage, (Pretrain, SFT, RL, Preference, Distill)):
             ask(column_faults(stage, registry), *place)
         if isinstance(stage, RL):
             ask(reference_faults(stage, registry), *place)
@@ -185,7 +192,7 @@ def look_over(recipe: Recipe, registry: Registry, *, complete: bool = True) -> F
             ask(rollout_faults(recipe, name, stage), *place)
             ask(rollout_overlap_faults(stage, questions.after(name)), *place)
             ask(fitting_faults(stage, registry, VALUES), *place)
-        if isinstance(stage, (SFT, RL, FitCritic, Preference, Distill)):
+        if isinstance(stage, (Pretrain, SFT, RL, FitCritic, Preference, Distill)):
             ask(schedule_faults(stage, stage), *place)
             if decoder is not None:
                 ask(optimizer_faults(stage, decoder), *place)
@@ -324,12 +331,12 @@ def advantage_faults(stage: RL) -> Iterator[Fault]:
         yield Fault(("rollouts",), message)
 
 
-Trained = SFT | RL | FitCritic | Preference | Distill | CriticSettings
+Trained = Pretrain | SFT | RL | FitCritic | Preference | Distill | CriticSettings
 """Settings of something that has an optimizer and a learning rate of its own."""
 
 
 def schedule_faults(
-    stage: SFT | RL | FitCritic | Preference | Distill, part: Trained
+    stage: Pretrain | SFT | RL | FitCritic | Preference | Distill, part: Trained
 ) -> Iterator[Fault]:
     """Asks a learning-rate schedule of the stage for the first update and the last."""
     updates = stage.steps * (stage.off_policy_updates + 1 if isinstance(stage, RL) else 1)

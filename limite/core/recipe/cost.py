@@ -20,7 +20,17 @@ from limite.core.model.settings import DecoderSpec
 from limite.core.pretrained.settings import at
 from limite.core.recipe.problem_checks import Texts
 from limite.core.recipe.recipe import Recipe
-from limite.core.recipe.stages import RL, SFT, Distill, Eval, FitCritic, Preference, Soup, Stage
+from limite.core.recipe.stages import (
+    RL,
+    SFT,
+    Distill,
+    Eval,
+    FitCritic,
+    Preference,
+    Pretrain,
+    Soup,
+    Stage,
+)
 from limite.core.registry import Registry
 from limite.core.train.data.windows import WindowCounts, Windows, cut
 
@@ -125,6 +135,16 @@ def _stage_plan(
             longest = min(longest, max(stage.microbatch_tokens, texts.longest_document))
         memory += training_bytes(spec, parameters, longest)
         notes = _of_windows(stage, others[name])
+    elif isinstance(stage, Pretrain):
+        steps = updates = stage.steps
+        trained = steps * stage.batch_tokens
+        operations = 6.0 * parameters * trained
+        rows = trained / max(texts.mean_document - 1, 1)
+        operations += 3.0 * rows * mixing(texts.mean_document)
+        longest = min(max(stage.microbatch_tokens, texts.longest_document), stage.batch_tokens)
+        memory += training_bytes(spec, parameters, longest)
+        notes = texts.notes
+        objective, reads = _reads(stage.objective, registry)
     elif isinstance(stage, Distill):
         steps = updates = stage.steps
         rows = stage.steps * stage.batch

@@ -113,7 +113,7 @@ def pair_faults(
         message = "pairs come from a file ('pairs'), from 'rollouts', or are 'sampled'"
         yield Fault(("pairs",), f"{message}; {given}")
         return
-    context = _context(recipe)
+    context = context_of(recipe)
     if stage.max_tokens is not None and context is not None and stage.max_tokens > context:
         message = f"must be at most the model's context of {context} (model.context)"
         yield Fault(("max_tokens",), f"{message}, got {stage.max_tokens}")
@@ -180,7 +180,7 @@ def trace_faults(
     and not encoded.
     """
     texts[name] = Texts()
-    context = _context(recipe)
+    context = context_of(recipe)
     if stage.max_tokens is not None and context is not None and stage.max_tokens > context:
         message = f"must be at most the model's context of {context} (model.context)"
         yield Fault(("max_tokens",), f"{message}, got {stage.max_tokens}")
@@ -283,8 +283,9 @@ def _first_difference(ours: Tokenizer, theirs: Tokenizer) -> int | None:
     return None if ours.eos_ids == theirs.eos_ids else ours.eos_id
 
 
-def _context(recipe: Recipe) -> int | None:
+def context_of(recipe: Recipe) -> int | None:
+    """The model's context; None where it cannot be told, which is said at the model."""
     try:
         return cast(Model, recipe.model).context
-    except (LimiteError, AttributeError):  # told at the model
+    except (LimiteError, AttributeError):
         return None

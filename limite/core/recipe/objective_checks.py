@@ -7,24 +7,28 @@ from typing import cast
 
 from limite.core.config_faults import Fault
 from limite.core.kinds import Objective
-from limite.core.recipe.stages import RL, SFT, Distill, Preference
+from limite.core.recipe.stages import RL, SFT, Distill, Preference, Pretrain
 from limite.core.registry import Registry
 
 REFERENCE = "reference_logp"
 
 
-def column_faults(stage: SFT | RL | Preference | Distill, registry: Registry) -> Iterator[Fault]:
+def column_faults(
+    stage: Pretrain | SFT | RL | Preference | Distill, registry: Registry
+) -> Iterator[Fault]:
     """The stage must supply every column that the objective reads."""
     objective = cast(Objective, stage.objective)
     needs = getattr(objective, "needs", None) or frozenset()
     lacking = frozenset(needs) - stage.supplies
     title = registry.name_of(type(objective))
+    article = "an" if stage.kind in ("rl", "sft") else "a"
     together, pairs = getattr(objective, "rows_together", 1), isinstance(stage, Preference)
     if together != (2 if pairs else 1):
         message = (
             f"{title!r} compares no pairs of responses, and a {stage.kind} stage makes nothing else"
             if pairs
-            else f"{title!r} compares pairs of responses, which an {stage.kind} stage does not make"
+            else f"{title!r} compares pairs of responses, which {article} {stage.kind} stage does "
+            "not make"
         )
         yield Fault(("objective",), message)
         return
@@ -37,7 +41,6 @@ def column_faults(stage: SFT | RL | Preference | Distill, registry: Registry) ->
         lacking -= {REFERENCE}
     if lacking:
         have = ", ".join(sorted(stage.supplies))
-        article = "an" if stage.kind in ("rl", "sft") else "a"
         some = ", ".join(sorted(lacking))
         yield Fault(
             ("objective",),

@@ -71,6 +71,8 @@ class Questions:
     recipe: Recipe
     registry: Registry
     drawn: dict[str, Mapping[str, Question]] = attrs.field(factory=dict)
+    most: int = ASKED
+    """The problems of an evaluation that are looked at."""
 
     def after(self, name: str) -> Watch:
         """Looks out for what the stages after one ask."""
@@ -93,7 +95,7 @@ class Questions:
 
     def _problems(self, name: str, stage: Stage) -> Iterable[Problem]:
         if isinstance(stage, Eval):
-            few = attrs.evolve(stage, count=min(stage.count, ASKED))
+            few = attrs.evolve(stage, count=min(stage.count, self.most))
             seeds = evaluation_seeds(self.recipe, name)
             return held_out_problems(few, self.registry, seeds)
         if isinstance(stage, Soup) and stage.greedy is not None:

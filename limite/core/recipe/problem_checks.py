@@ -37,12 +37,13 @@ ASKED = 10_000
 class Texts:
     """Lengths of what was drawn, in tokens; empty when nothing could be.
 
-    ``items`` is how many there are in all, where that is known.
+    ``items`` is how many there are in all, where that is known; ``notes`` are for the plan.
     """
 
     prompts: Sequence[int] = ()
     documents: Sequence[int] = ()
     items: int = 0
+    notes: tuple[str, ...] = ()
 
     @property
     def longest_prompt(self) -> int:

@@ -10,6 +10,7 @@ import pytest
 
 from limite.core.discover import load_registry
 from limite.core.errors import LimiteError, RunFailed, SettingsError
+from limite.core.recipe import engine
 from limite.core.recipe.check import check_file
 from limite.core.recipe.context import RunStopped
 from limite.core.recipe.engine import RunResult, go_on, start
@@ -35,6 +36,12 @@ def run(out: Path, *sets: str, name: str = "run") -> RunResult:
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
     return run(tmp_path_factory.mktemp("whole"), "windows.tokens=5")
+
+
+@pytest.fixture(autouse=True)
+def plain_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs of single tests write no page: that of the whole run is enough."""
+    monkeypatch.setattr(engine, "write_report", lambda run: run / "report.html")
 
 
 def lines_of(result: RunResult) -> list[dict[str, Any]]:

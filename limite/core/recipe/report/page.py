@@ -29,6 +29,7 @@ from limite.core.recipe.report.words import escape
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 KINDS = {
+    "pretrain": "pretraining",
     "sft": "supervised",
     "rl": "reinforcement",
     "fit-critic": "fitting a critic",

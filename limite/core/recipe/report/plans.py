@@ -42,6 +42,15 @@ SUPERVISED = (
     *OPTIMIZER,
 )
 
+PRETRAINED = (
+    Plan(
+        title="Loss",
+        note="Nats per target token, of a batch and of texts that are never trained on.",
+        columns={"loss": "trained on", "held_out/loss": "held out"},
+    ),
+    *OPTIMIZER,
+)
+
 FITTED = (
     Plan(
         title="Value loss",
@@ -183,6 +192,7 @@ DISTILLED = (
 )
 
 PLANS: Mapping[str, Sequence[Plan]] = {
+    "pretrain": PRETRAINED,
     "rl": REINFORCED,
     "fit-critic": FITTED,
     "preference": PREFERRED,

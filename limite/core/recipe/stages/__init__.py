@@ -18,6 +18,7 @@ from limite.core.recipe.stages.critic import files_at as files_at
 from limite.core.recipe.stages.distillation import Distill as Distill
 from limite.core.recipe.stages.evaluation import Eval as Eval
 from limite.core.recipe.stages.preference import Preference as Preference
+from limite.core.recipe.stages.pretraining import Pretrain as Pretrain
 from limite.core.recipe.stages.reinforcement import PLAIN_ADVANTAGE as PLAIN_ADVANTAGE
 from limite.core.recipe.stages.reinforcement import RL as RL
 from limite.core.recipe.stages.reinforcement import START as START
@@ -33,7 +34,7 @@ from limite.core.recipe.stages.supervised import SFT as SFT
 from limite.core.train.data.windows import Windows as Windows
 
 STAGE_KINDS: dict[str, type[Stage]] = {
-    stage.kind: stage for stage in (SFT, Distill, RL, FitCritic, Preference, Soup, Eval)
+    stage.kind: stage for stage in (Pretrain, SFT, Distill, RL, FitCritic, Preference, Soup, Eval)
 }
 
 Stage.kinds = STAGE_KINDS  # what `type` says in settings files, and the class it stands for

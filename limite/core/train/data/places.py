@@ -1,0 +1,120 @@
+"""Lines of a file one by one, each with the place behind it, at which reading can begin again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import attrs
+
+from limite.core.jsonl import DamagedFile, NotJSON, UnfinishedFile, loads, storage_error
+
+BLOCK_BYTES = 1 << 18
+# Zstandard packs repetitive text more than a thousandfold: a small bite keeps its yield small.
+PACKED_BYTES = 1 << 13
+
+
+@attrs.frozen
+class Place:
+    """Where reading goes on.
+
+    Of a plain file ``offset`` is the next byte. Of a packed one a frame begins at ``offset``, and
+    ``skip`` bytes that are unpacked from there have been read. Of columns ``offset`` is a batch of
+    rows and ``skip`` a row in it. ``line`` counts what was read.
+    """
+
+    offset: int = 0
+    skip: int = 0
+    line: int = 0
+
+
+class Chunk(NamedTuple):
+    """Bytes of a text, and where they stand: ``skip`` behind what ``offset`` unpacks to."""
+
+    offset: int
+    skip: int
+    data: bytes
+
+
+def numbered_from(path: Path, place: Place) -> Iterator[tuple[Any, Place]]:
+    """The JSON values of a ``.jsonl`` or ``.jsonl.zst`` file, each with the place behind its line.
+
+    ``place.line`` is then the number of that line, from 1. A line that is not JSON, or has a key
+    twice, is given as ``NotJSON``. A file that cannot be read to its end raises ``DamagedFile``.
+    """
+    line = place.line
+    try:
+        for text, ended, offset, skip in _lines(path, place):
+            line += 1
+            if not text.strip():
+                continue
+            try:
+                value = loads(text, unique=True)
+            except ValueError as error:
+                if not ended:
+                    raise EOFError(f"line {line} is unfinished: {error}") from None
+                value = NotJSON(str(error))
+            yield value, Place(offset, skip, line)
+    except EOFError as error:
+        raise UnfinishedFile(f"{path}: {error}", line) from error
+    except ValueError as error:
+        raise DamagedFile(f"{path}: after line {line}: {error}", line) from error
+    except OSError as error:
+        raise storage_error(error, path) from error
+
+
+def _lines(path: Path, place: Place) -> Iterator[tuple[bytes, bool, int, int]]:
+    """Lines, whether each ended in a newline, and the place behind each."""
+    packed = path.suffix == ".zst"
+    pending: list[bytes] = []
+    offset, skip = place.offset, place.skip
+    for chunk in _unpacked(path, place) if packed else _plain(path, place):
+        begin = 0
+        while (end := chunk.data.find(b"\n", begin)) >= 0:
+            pending.append(chunk.data[begin:end])
+            begin = end + 1
+            behind = (chunk.offset, chunk.skip + begin) if packed else (chunk.offset + begin, 0)
+            yield b"".join(pending), True, *behind
+            pending.clear()
+        pending.append(chunk.data[begin:])
+        read = len(chunk.data)
+        offset, skip = (chunk.offset, chunk.skip + read) if packed else (chunk.offset + read, 0)
+    if rest := b"".join(pending):
+        yield rest, False, offset, skip
+
+
+def _plain(path: Path, place: Place) -> Iterator[Chunk]:
+    with path.open("rb", buffering=0) as file:
+        offset = file.seek(place.offset)
+        while data := file.read(BLOCK_BYTES):
+            yield Chunk(offset, 0, data)
+            offset += len(data)
+
+
+def _unpacked(path: Path, place: Place) -> Iterator[Chunk]:
+    """What frames unpack to, from the one at ``place`` on, without what was read of it."""
+    import zstandard
+
+    decompressor = zstandard.ZstdDecompressor()
+    with path.open("rb", buffering=0) as file:
+        begin = file.seek(place.offset)  # of the frame
+        behind, left = begin, place.skip  # read of the file; to be left out of the frame
+        frame, made = None, 0
+        try:
+            while block := file.read(PACKED_BYTES):
+                behind += len(block)
+                while block:
+                    frame = frame or decompressor.decompressobj()
+                    data = frame.decompress(block)
+                    before, made = made, made + len(data)
+                    if made > left:
+                        cut = max(left - before, 0)
+                        yield Chunk(begin, before + cut, data[cut:])
+                    block = frame.unused_data if frame.eof else b""
+                    if frame.eof:
+                        begin, frame, made, left = behind - len(block), None, 0, 0
+        except zstandard.ZstdError as error:
+            raise ValueError(f"not Zstandard: {error}") from error
+        if frame is not None:
+            raise EOFError("the last Zstandard frame is cut short")
