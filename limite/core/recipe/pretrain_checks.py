@@ -22,7 +22,7 @@ from limite.core.recipe.runners.pretrain_data import Forbidden, measured_pieces
 from limite.core.recipe.stages import Pretrain
 from limite.core.tokenizer import Tokenizer
 from limite.core.train.data.arrow_rows import count_rows
-from limite.core.train.data.places import Place
+from limite.core.train.data.places import Place, bytes_before
 from limite.core.train.data.records import TOLD, first_few
 from limite.core.train.data.token_documents import documents_from
 from limite.core.train.data.token_files import COLUMNS, text_files
@@ -94,8 +94,7 @@ def look_at_source(
 def _share_read(file: Path, size: int, place: Place) -> float:
     if file.name.endswith(COLUMNS):
         return place.line / max(count_rows(file), 1)
-    # Of packed files what is read ahead of the frame is unknown: at least a bite.
-    return min(1.0, max(place.offset, 1) / max(size, 1))
+    return bytes_before(file, place) / max(size, 1)
 
 
 def pretrain_faults(

@@ -64,6 +64,22 @@ def numbered_from(path: Path, place: Place) -> Iterator[tuple[Any, Place]]:
         raise storage_error(error, path) from error
 
 
+def bytes_before(path: Path, place: Place) -> int:
+    """How many bytes of the file lie before a place, about: what was unpacked is packed again by
+    reading it once more."""
+    if path.suffix != ".zst":
+        return place.offset
+    import zstandard
+
+    decompressor = zstandard.ZstdDecompressor().decompressobj()
+    with path.open("rb", buffering=0) as file:
+        behind, made = file.seek(place.offset), 0
+        while made < place.skip and not decompressor.eof and (block := file.read(PACKED_BYTES)):
+            made += len(decompressor.decompress(block))
+            behind += len(block) - len(decompressor.unused_data)
+    return behind
+
+
 def _lines(path: Path, place: Place) -> Iterator[tuple[bytes, bool, int, int]]:
     """Lines, whether each ended in a newline, and the place behind each."""
     packed = path.suffix == ".zst"

@@ -63,6 +63,22 @@ def test_a_place_in_a_packed_file_is_its_frame(tmp_path):
     assert [place.skip for place in found] == [4, 8] * 3
 
 
+@pytest.mark.parametrize("frames", [1, 16])
+def test_how_much_lies_before_a_place_is_known_about(tmp_path, monkeypatch, frames):
+    monkeypatch.setattr(places, "PACKED_BYTES", 16)
+    text = b"".join(f'"{number * 7919 % 10007}"\n'.encode() for number in range(400))
+    edges = [len(text) * each // frames for each in range(1, frames)]
+    for name, content in (("a.jsonl", text), ("a.jsonl.zst", packed(text, edges))):
+        path = tmp_path / name
+        path.write_bytes(content)
+        found = [place for _, place in numbered_from(path, Place())]
+        before = [places.bytes_before(path, place) / len(content) for place in found]
+        assert before == sorted(before)
+        assert before[-1] == 1.0
+        if frames > 1 or path.suffix != ".zst":
+            assert abs(before[200] - 0.5) < 0.1  # a frame comes out whole
+
+
 def test_lines_that_are_not_json_are_given_and_others_follow(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text('1\nnope\n{"a": 1, "a": 2}\n2\n')
