@@ -86,6 +86,8 @@ def show_plan(recipe: str, plan: dict[str, Any]) -> None:
         ],
     )
     click.echo(f"kernels: {plan['kernels_told']}")
+    for note in plan["notes"]:
+        click.echo(f"note: {note}")
     for stage in plan["stages"]:
         if stage["objective"] is not None:
             reads = stage["reads"]

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from limite.core.kernels.layout import Layout
 from limite.core.kernels.moment import Moment
+from limite.core.model.branches import Branches
 from limite.core.seeds import Seeds
 
 if TYPE_CHECKING:
@@ -56,6 +57,13 @@ class AttentionMixer(nn.Module):
     window: int | None = None
     """How many tokens one sees, itself included; None: all before it."""
 
+    ragged: bool = True
+    """Whether ``forward`` takes rows of different lengths. Where it does not, rows that are trained
+    on are padded at the right to the longest beside them, whose tokens none of them sees."""
+
+    shares_prompts: bool = True
+    """Whether rows that begin with the same prompt may hold it once (see ``branched``)."""
+
     @property
     def words(self) -> str:
         """What a token of this layer sees, in a few words for people."""
@@ -85,6 +93,19 @@ class AttentionMixer(nn.Module):
     ) -> Tensor:
         """Whole rows: token p of a row sees the row's tokens up to p."""
         raise NotImplementedError
+
+    def branched(
+        self, queries: Tensor, keys: Tensor, values: Tensor, inputs: Tensor, branches: Branches
+    ) -> Tensor:
+        """As ``forward``, for rows some of which go on from the first tokens of another.
+
+        Here they are written out, which is right for every mixer; one that knows how far a token
+        sees can save what that repeats.
+        """
+        rows = branches.whole()
+        taken = (x.index_select(0, rows.tokens) for x in (queries, keys, values, inputs))
+        mixed: Tensor = self(*taken, rows.layout)
+        return mixed.index_select(0, rows.places)
 
     def new_cache(
         self, rows: int, capacity: int, dtype: torch.dtype, device: torch.device
@@ -119,6 +140,21 @@ class AttentionMixer(nn.Module):
         The lengths of ``moment`` count this token.
         """
         raise NotImplementedError
+
+
+def mix_rows(
+    mixer: AttentionMixer,
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    inputs: Tensor,
+    layout: Layout | Branches,
+) -> Tensor:
+    """What ``mixer`` makes of whole rows, whichever way they are laid out."""
+    if isinstance(layout, Branches):
+        return mixer.branched(queries, keys, values, inputs, layout)
+    mixed: Tensor = mixer(queries, keys, values, inputs, layout)
+    return mixed
 
 
 def mixer_of(attention: Attention, shape: AttentionShape, dtype: torch.dtype) -> AttentionMixer:

@@ -15,6 +15,7 @@ from limite.core.kernels.layout import Layout
 from limite.core.kernels.ops import indexed_logprob
 from limite.core.model import head
 from limite.core.model.attention import AttentionMixer
+from limite.core.model.branches import Branches
 from limite.core.model.cache import Cache, Taken
 from limite.core.model.settings import DecoderSpec
 from limite.core.model.weights import Matrix
@@ -48,7 +49,7 @@ class Decoder(nn.Module):
     def _run(
         self,
         tokens: Tensor,
-        layout: Layout,
+        layout: Layout | Branches,
         positions: Tensor,
         cache: Cache | None,
         note: Note | None = None,
@@ -100,8 +101,21 @@ class Decoder(nn.Module):
         for block in self.layers:
             yield block.self_attn.mixer  # type: ignore[union-attr, misc]
 
-    def forward(self, tokens: Tensor, layout: Layout) -> Tensor:
-        """``tokens [N]``, packed rows, to final hidden states ``[N, width]``, normalised."""
+    @property
+    def ragged(self) -> bool:
+        """Whether rows of different lengths may be laid end to end, without padding."""
+        return all(mixer.ragged for mixer in self.mixers())
+
+    @property
+    def shares_prompts(self) -> bool:
+        """Whether rows that begin with the same prompt may hold it once."""
+        return all(mixer.ragged and mixer.shares_prompts for mixer in self.mixers())
+
+    def forward(self, tokens: Tensor, layout: Layout | Branches) -> Tensor:
+        """``tokens [N]``, packed rows, to final hidden states ``[N, width]``, normalised.
+
+        With ``Branches`` rows may share the tokens they begin with.
+        """
         self._require_context(layout.longest)
         return self._run(tokens, layout, layout.positions, None)
 

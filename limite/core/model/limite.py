@@ -12,6 +12,7 @@ from limite.core.kernels.layout import Layout
 from limite.core.kernels.ops import rms_norm
 from limite.core.kinds import Attention
 from limite.core.model.block import Block
+from limite.core.model.branches import Branches
 from limite.core.model.cache import Cache
 from limite.core.model.decoder import Decoder, Note
 from limite.core.model.mudd import Mudd
@@ -103,7 +104,7 @@ class LimiteDecoder(Decoder):
     def _run(
         self,
         tokens: Tensor,
-        layout: Layout,
+        layout: Layout | Branches,
         positions: Tensor,
         cache: Cache | None,
         note: Note | None = None,

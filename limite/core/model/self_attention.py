@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from limite.core.kernels.layout import Layout
 from limite.core.kernels.ops import Rotation, head_mix, qk_norm_rope
 from limite.core.kinds import Attention
-from limite.core.model.attention import mixer_of
+from limite.core.model.attention import mix_rows, mixer_of
+from limite.core.model.branches import Branches
 from limite.core.model.cache import Cache
 from limite.core.model.spec import AttentionShape, ModelSpec
 from limite.core.model.weights import Matrix, folded, small_dtype, unset
@@ -20,7 +21,7 @@ from limite.core.model.weights import Matrix, folded, small_dtype, unset
 class Pass:
     """What all layers share in one pass over packed tokens."""
 
-    layout: Layout
+    layout: Layout | Branches
     rotation: Rotation
     values: Tensor | None  # [N, kv_heads, D] value embeddings
     cache: Cache | None = None
@@ -103,8 +104,9 @@ class SelfAttention(nn.Module):
         both = qk_norm_rope(both, shared.rotation if self.mixer.rotary else None)
         queries, keys = both.split((self.heads, self.kv_heads), dim=1)
         if shared.cache is None:
-            out = self.mixer(queries, keys, values, inputs, shared.layout)
+            out = mix_rows(self.mixer, queries, keys, values, inputs, shared.layout)
         else:
+            assert isinstance(shared.layout, Layout)
             out = self.mixer.extend(
                 queries,
                 keys,

@@ -8,7 +8,7 @@ the mean length; the backward pass counts twice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -66,13 +66,17 @@ class KernelPlan:
 
 @attrs.frozen(kw_only=True)
 class Plan:
-    """A whole recipe, stage by stage. ``kernels_told`` is ``kernels`` in one line."""
+    """A whole recipe, stage by stage. ``kernels_told`` is ``kernels`` in one line.
+
+    ``notes`` say what the model's attention keeps the learner from doing.
+    """
 
     name: str
     parameters: int
     stages: tuple[StagePlan, ...]
     kernels: Mapping[str, KernelPlan]
     kernels_told: str
+    notes: tuple[str, ...] = ()
 
     def plain(self) -> dict[str, Any]:
         """The same as JSON-able data."""
@@ -100,7 +104,29 @@ def plan_of(
             for op, choice in kernels.choices.items()
         },
         kernels_told=str(kernels),
+        notes=tuple(learner_notes(decoder)),
     )
+
+
+def learner_notes(decoder: Decoder) -> Iterator[str]:
+    """What the attention of some layers costs a learner, in sentences."""
+    mixers = list(enumerate(decoder.mixers()))
+    padded = [layer for layer, mixer in mixers if not mixer.ragged]
+    alone = [layer for layer, mixer in mixers if mixer.ragged and not mixer.shares_prompts]
+    if padded:
+        yield (
+            f"the attention of {_layers(padded)} takes rows of one length only: rows are padded to "
+            "the longest beside them, and every response is read with its own copy of the prompt"
+        )
+    elif alone:
+        yield (
+            f"the attention of {_layers(alone)} does not let rows share a prompt: every response "
+            "is read with its own copy of it"
+        )
+
+
+def _layers(numbers: Sequence[int]) -> str:
+    return f"layer{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
 
 
 def _stage_plan(

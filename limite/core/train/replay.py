@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 import attrs
@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 
 from limite.core.kernels.layout import Layout
+from limite.core.model.branches import Branches
+from limite.core.train.accumulate import microbatches
 
 if TYPE_CHECKING:
     from limite.core.model.decoder import Decoder
@@ -43,33 +45,96 @@ def pad_rows(rows: Sequence[Sequence[float]], width: int, dtype: torch.dtype) ->
 
 @attrs.frozen(kw_only=True, eq=False)
 class Packed:
-    """Rows without padding, and where what precedes each completion token lies among them."""
+    """Rows end to end, and where what precedes each completion token lies among them."""
 
     tokens: Tensor  # [N]
-    layout: Layout
+    layout: Layout | Branches
     mask: Tensor  # [B, T] bool: which places have a completion token
     predictors: Tensor  # [M] packed positions of the tokens before the completion's, row by row
+    ends: Tensor  # [B] packed positions of the rows' last tokens
 
 
-def pack(rows: Sequence[Row], device: torch.device, *, whole: bool = False) -> Packed:
-    """``rows`` packed without their last tokens, which predict nothing; with them if ``whole``."""
+def pack(
+    rows: Sequence[Row],
+    device: torch.device,
+    *,
+    whole: bool = False,
+    ragged: bool = True,
+    share: bool = False,
+) -> Packed:
+    """``rows`` without their last tokens, which predict nothing; with them if ``whole``.
+
+    They lie end to end without padding; unless ``ragged``, each is padded at the right to the
+    longest. With ``share``, a prompt that several rows begin with stands once, before the
+    completion of the first of them.
+    """
     left = 0 if whole else 1
-    completions = [len(row.completion) for row in rows]
     lengths = [len(row.prompt) + len(row.completion) - left for row in rows]
-    kept = (
-        [*row.prompt, *row.completion][:length] for row, length in zip(rows, lengths, strict=True)
-    )
-    tokens = torch.tensor(list(chain.from_iterable(kept)), dtype=torch.int64, device=device)  # [N]
-    counts = torch.tensor(completions, device=device)  # [B]
-    lasts = torch.tensor(lengths, device=device).cumsum(0) - 1 + left  # [B] of the whole rows
-    columns = torch.arange(max(completions, default=0), device=device)
-    mask = columns < counts[:, None]  # [B, T]
+    parents, taken = list(range(len(rows))), [0] * len(rows)
+    if share and ragged:
+        parents, taken = shared_prompts(rows, lengths)
+    filled = 0 if ragged else max(lengths, default=0)
+    kept = [
+        [*row.prompt, *row.completion][before:length] + [0] * (filled - length)
+        for row, before, length in zip(rows, taken, lengths, strict=True)
+    ]
+    own = Layout.from_lengths([len(each) for each in kept], device=device)
+    columns = torch.arange(max((len(row.completion) for row in rows), default=0), device=device)
+    mask = columns < _column([len(row.completion) for row in rows], device)  # [B, T]
+    before = _column([len(row.prompt) - 1 for row in rows], device) + columns  # [B, T]
+    places = torch.cat((before, _column([length - 1 for length in lengths], device)), dim=1)
+    first = own.starts[:, None] - _column(taken, device)
+    if any(taken):
+        behind = places >= _column(taken, device)
+        first = torch.where(behind, first, own.starts[_column(parents, device)])
+    places = places + first  # [B, T + 1]
     return Packed(
-        tokens=tokens,
-        layout=Layout.from_lengths(lengths, device=device),
+        tokens=torch.tensor(list(chain.from_iterable(kept)), dtype=torch.int64, device=device),
+        layout=Branches(own, tuple(parents), tuple(taken)) if any(taken) else own,
         mask=mask,
-        predictors=((lasts - counts)[:, None] + columns)[mask],
+        predictors=places[:, :-1][mask],
+        ends=places[:, -1],
     )
+
+
+def shared_prompts(rows: Sequence[Row], lengths: Sequence[int]) -> tuple[list[int], list[int]]:
+    """For each row the one whose prompt it shares, and how many tokens that spares.
+
+    A row that shares none has itself, and 0. ``lengths`` say how many tokens of each are read.
+    """
+    firsts: dict[tuple[int, ...], int] = {}
+    parents, taken = [], []
+    for number, (row, length) in enumerate(zip(rows, lengths, strict=True)):
+        prompt = tuple(row.prompt)
+        parent = number
+        if len(prompt) <= length:
+            parent = firsts.setdefault(prompt, number)
+        parents.append(parent)
+        taken.append(0 if parent == number else len(prompt))
+    return parents, taken
+
+
+def parts(
+    decoder: Decoder, rows: Sequence[Row], microbatch_tokens: int, *, share_prompts: bool = True
+) -> list[list[int]]:
+    """Indexes of ``rows`` in micro-batches of at most ``microbatch_tokens`` tokens, in order.
+
+    What is counted is what ``pack`` lays out for ``decoder``: padding as well, and a prompt that
+    rows share once.
+    """
+    lengths = [len(row.prompt) + len(row.completion) for row in rows]
+    if not decoder.ragged:
+        return microbatches([max(lengths, default=0)] * len(rows), microbatch_tokens)
+    spared = [0] * len(rows)
+    if share_prompts and decoder.shares_prompts:
+        for number, (row, following) in enumerate(pairwise(rows), 1):
+            if row.completion and following.completion and row.prompt == following.prompt:
+                spared[number] = len(row.prompt)
+    return microbatches(lengths, microbatch_tokens, spared=spared)
+
+
+def _column(numbers: Sequence[int], device: torch.device) -> Tensor:
+    return torch.tensor(numbers, dtype=torch.int64, device=device)[:, None]  # [B, 1]
 
 
 def replay(
@@ -79,16 +144,23 @@ def replay(
     temperature: float = 1.0,
     entropy: bool = False,
     listed: Tensor | None = None,
+    share_prompts: bool = True,
 ) -> Replay:
     """Log-probabilities of every completion token of ``rows`` under ``decoder``.
 
-    Rows travel packed, without padding; the output head sees completion positions only. Where rows
-    list more ids, those get their log-probabilities too, without gradient. ``listed [M, K]`` lists
-    ids at the ``M`` completion tokens in place of the rows, row by row, -1 where there is none;
-    their log-probabilities keep their gradient.
+    Rows travel packed, without padding where the attention takes them so, and with a prompt that
+    several have once where it allows that and ``share_prompts`` says so; the output head sees
+    completion positions only. Where rows list more ids, those get their log-probabilities too,
+    without gradient. ``listed [M, K]`` lists ids at the ``M`` completion tokens in place of the
+    rows, row by row, -1 where there is none; their log-probabilities keep their gradient.
     """
     device = next(decoder.parameters()).device
-    packed = pack(rows, device)
+    packed = pack(
+        rows,
+        device,
+        ragged=decoder.ragged,
+        share=share_prompts and decoder.shares_prompts,
+    )
     targets = torch.tensor(
         list(chain.from_iterable(row.completion for row in rows)), dtype=torch.int64, device=device
     )  # [M]

@@ -31,7 +31,7 @@ def likeliest(
     Ids and nats, ``[M, count]`` each, row by row, the likeliest first. Log-probabilities are over
     every column of the head. Logits exist for a few positions at a time.
     """
-    packed = pack(rows, decoder.device)
+    packed = pack(rows, decoder.device, ragged=decoder.ragged, share=decoder.shares_prompts)
     hidden = decoder(packed.tokens, packed.layout)[packed.predictors]  # [M, width]
     count = min(count, among)
     ids = torch.empty((len(hidden), count), dtype=torch.int64, device=hidden.device)

@@ -25,14 +25,22 @@ class Valued:
     # [B, T, K] and [B, K] of a critic with K outputs.
 
 
-def replay_values(critic: Critic, rows: Sequence[Row], *, after: bool = False) -> Valued:
+def replay_values(
+    critic: Critic, rows: Sequence[Row], *, after: bool = False, share_prompts: bool = True
+) -> Valued:
     """The values of ``rows`` under ``critic``, in float32.
 
     The value before a completion's first token is that of the prompt: what the response is
     expected to return. ``after`` asks for the states after the rows' last tokens too, for rows
     that were cut short.
     """
-    packed = pack(rows, critic.device, whole=after)
+    packed = pack(
+        rows,
+        critic.device,
+        whole=after,
+        ragged=critic.trunk.ragged,
+        share=share_prompts and critic.trunk.shares_prompts,
+    )
     hidden = critic.trunk(packed.tokens, packed.layout)  # [N, width]
     picked = critic.score(hidden[packed.predictors])  # [M]
     mask = packed.mask
@@ -40,6 +48,5 @@ def replay_values(critic: Critic, rows: Sequence[Row], *, after: bool = False) -
     spread = picked.new_zeros(places.shape)
     ends = None
     if after:
-        last = packed.layout.lengths_tensor.cumsum(0) - 1  # [B]
-        ends = critic.score(hidden[last])
+        ends = critic.score(hidden[packed.ends])
     return Valued(values=spread.masked_scatter(places, picked), mask=mask, after=ends)

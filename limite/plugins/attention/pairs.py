@@ -13,6 +13,7 @@ from limite.core.kernels.layout import Layout
 from limite.core.kernels.moment import Moment
 from limite.core.kernels.slots import bucket
 from limite.core.model.attention import AttentionMixer, LayerCache
+from limite.core.model.branches import Branches
 from limite.core.model.spec import AttentionShape
 from limite.core.model.weights import Matrix
 from limite.core.seeds import Seeds
@@ -154,6 +155,15 @@ class SimplicialMixer(AttentionMixer):
     ) -> Tensor:
         place = (layout.positions, layout.longest)
         return self._mixed(self._streams(queries, keys, values, inputs, *place), layout)
+
+    def branched(
+        self, queries: Tensor, keys: Tensor, values: Tensor, inputs: Tensor, branches: Branches
+    ) -> Tensor:
+        place = (branches.positions, branches.longest)
+        streams = self._streams(queries, keys, values, inputs, *place)
+        rows = branches.whole(max(self.window1, self.window2) - 1)
+        q, k1, k2, v1, v2 = (x.index_select(0, rows.tokens) for x in streams)
+        return self._mixed((q, k1, k2, v1, v2), rows.layout).index_select(0, rows.places)
 
     def new_cache(
         self, rows: int, capacity: int, dtype: torch.dtype, device: torch.device

@@ -10,9 +10,16 @@ from limite.core.kernels.layout import Layout
 from limite.core.kernels.moment import Moment
 from limite.core.kernels.slots import bucket
 from limite.core.model.attention import AttentionMixer
+from limite.core.model.branches import Branches
 from limite.core.model.spec import AttentionShape
 from limite.plugins.attention.chunks import Chunks, sorted_chunks
 from limite.plugins.attention.keyvalue import KeyValueCache
+
+NARROW = 64
+"""Windows up to this many tokens are cheap enough for a branch to repeat what it goes on from."""
+
+FEW_REPEATS = 2.0
+"""Of the tokens there are: so many more cost less than attention of branches by themselves."""
 
 
 class WindowMixer(AttentionMixer):
@@ -35,6 +42,39 @@ class WindowMixer(AttentionMixer):
     def forward(
         self, queries: Tensor, keys: Tensor, values: Tensor, inputs: Tensor, layout: Layout
     ) -> Tensor:
+        return self._packed(queries, keys, values, layout)
+
+    def branched(
+        self, queries: Tensor, keys: Tensor, values: Tensor, inputs: Tensor, branches: Branches
+    ) -> Tensor:
+        streams = (queries, keys, values)
+        reach = None if self.window is None else self.window - 1
+        narrow = self.window is not None and self.window <= NARROW
+        if narrow or branches.repeated(reach) <= FEW_REPEATS * branches.layout.tokens:
+            rows = branches.whole(reach)
+            q, k, v = (x.index_select(0, rows.tokens) for x in streams)
+            return self._packed(q, k, v, rows.layout).index_select(0, rows.places)
+        layout, stems = branches.stems
+        q, k, v = (x.index_select(0, stems) for x in streams)
+        parts = [self._packed(q, k, v, layout)]
+        for block in branches.blocks(reach):
+            q, k, v = (
+                x.index_select(0, index).unflatten(0, (block.rows, -1)).transpose(1, 2)
+                for x, index in zip(streams, (block.own, block.seen, block.seen), strict=True)
+            )
+            mixed, _ = ops.attention(
+                q,
+                k,
+                v,
+                scale=self.scale,
+                window=self.window,
+                segments=block.segments,
+                need_lse=False,
+            )
+            parts.append(mixed.transpose(1, 2).flatten(0, 1).index_select(0, block.real))
+        return torch.cat(parts).index_select(0, branches.joined(reach))
+
+    def _packed(self, queries: Tensor, keys: Tensor, values: Tensor, layout: Layout) -> Tensor:
         out, _ = ops.attention(
             *(streams.transpose(0, 1)[None] for streams in (queries, keys, values)),
             scale=self.scale,

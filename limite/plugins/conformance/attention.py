@@ -14,6 +14,7 @@ from torch import Tensor
 from limite.core.kernels.layout import Layout
 from limite.core.kinds import Attention, Graftable
 from limite.core.model.attention import AttentionMixer
+from limite.core.model.branches import Branches
 from limite.plugins.conformance.attention_cases import (
     CAPACITY,
     LAYERS,
@@ -57,6 +58,8 @@ def attention_laws(component: Attention) -> dict[str, Callable[[], None]]:
     if all(repeatable(mixer, case) for mixer, case in every):
         laws.append(grouped_equals_repeated_heads)
     laws.append(a_token_sees_its_window)
+    if all(mixer.ragged and mixer.shares_prompts for mixer, _ in every):
+        laws.append(a_shared_prompt_is_as_good_as_its_copies)
     if _windows(component):
         laws.append(a_wide_window_sees_everything)
     if any(list(mixer.parameters()) for mixer, _ in every):
@@ -234,6 +237,43 @@ def gradients_are_finite_and_stay_in_their_row(component: Attention) -> None:
             if gradient is not None:
                 assert gradient.isfinite().all(), "a gradient is not finite"
                 assert not gradient[~mine].any(), "a gradient reached another row"
+
+    law()
+
+
+def a_shared_prompt_is_as_good_as_its_copies(component: Attention) -> None:
+    """Rows that go on from another's tokens: outputs and gradients of the rows written out."""
+    own = st.lists(st.sampled_from((0, 1, 1, 2, 3, 17)), min_size=1, max_size=6)
+
+    @drawn(case=cases, streams=streams_of_all, own=own, places=st.lists(st.floats(0, 1)))
+    def law(
+        case: Case, streams: dict[str, tuple[str, int]], own: list[int], places: list[float]
+    ) -> None:
+        mixer, rows = build(component, case), [*case.lengths, *own]
+        shared = iter(places)
+        parents = [*range(len(case.lengths)), *(row % len(case.lengths) for row in range(len(own)))]
+        taken = [0] * len(case.lengths)
+        taken += [max(1, round(next(shared, 1.0) * rows[row])) for row in parents[len(taken) :]]
+        branches = Branches(Layout.from_lengths(rows), tuple(parents), tuple(taken))
+        values = [x.requires_grad_() for x in tensors(case, streams, sum(rows))]
+        upstream = fill((sum(rows), case.heads, case.head_width), "normal", len(own))
+        queries, keys, entries, inputs = values
+        at_once = mixer.branched(queries, keys, entries, inputs, branches)
+        tokens: list[int] = []  # of the rows written out, each by its place among the shared ones
+        kept: list[int] = []
+        for row, (parent, before, length) in enumerate(zip(parents, taken, rows, strict=True)):
+            here, there = sum(rows[:row]), sum(rows[:parent])
+            tokens += [*range(there, there + before), *range(here, here + length)]
+            kept += range(len(tokens) - length, len(tokens))
+        lengths = [before + length for before, length in zip(taken, rows, strict=True)]
+        written_out = mixer(*(x[tokens] for x in values), Layout.from_lengths(lengths))[kept]
+        close(at_once, written_out, "a shared prompt")
+        wanted, found = (
+            torch.autograd.grad(out, values, upstream, allow_unused=True, materialize_grads=True)
+            for out in (written_out, at_once)
+        )
+        for left, right in zip(found, wanted, strict=True):
+            close(left, right, "its gradient")
 
     law()
 

@@ -8,6 +8,8 @@ import torch
 from hypothesis import Phase, given, settings
 
 from limite.core.model.attention import AttentionMixer
+from limite.core.model.branches import Branches
+from limite.plugins.attention import window
 from limite.plugins.attention.everywhere import Global
 from limite.plugins.attention.local import Local
 from limite.plugins.attention.local_global import LocalGlobal
@@ -36,6 +38,13 @@ LAWS = [
 @pytest.mark.parametrize("law", LAWS)
 def test_the_law_holds(law):
     law()
+
+
+@pytest.mark.parametrize("component", [Global(), Local(window=70)])
+def test_branches_by_themselves_keep_it_too(component, monkeypatch):
+    """Long prompts are not written out, and those of the law are short."""
+    monkeypatch.setattr(window, "FEW_REPEATS", -1.0)
+    attention_laws(component)["a_shared_prompt_is_as_good_as_its_copies"]()
 
 
 def test_windows_have_a_law_of_their_own():
@@ -116,6 +125,22 @@ def _interleaves_groups(forward, queries, keys, values, inputs, layout):
     return forward(queries[:, order], keys, values, inputs, layout)[:, order.argsort()]
 
 
+def _reads_one_token_less(branched, queries, keys, values, inputs, branches):
+    taken = tuple(max(0, taken - 1) for taken in branches.taken)
+    return branched(
+        queries, keys, values, inputs, Branches(branches.layout, branches.parents, taken)
+    )
+
+
+def _loses_gradients_of_prompts(branched, queries, keys, values, inputs, branches):
+    branching = torch.tensor(branches.taken)[branches.layout.row_of] > 0
+    return torch.where(
+        branching[:, None, None],
+        branched(queries, keys.detach(), values.detach(), inputs, branches),
+        branched(queries, keys, values, inputs, branches),
+    )
+
+
 @pytest.mark.parametrize(
     ("method", "replacement", "law"),
     [
@@ -126,6 +151,8 @@ def _interleaves_groups(forward, queries, keys, values, inputs, layout):
         ("new_cache", _keeps_the_old_row, "a_cache_takes_rows_over"),
         ("step", _knows_the_batch, "a_row_does_not_know_the_batch"),
         ("forward", _interleaves_groups, "grouped_equals_repeated_heads"),
+        ("branched", _reads_one_token_less, "a_shared_prompt_is_as_good_as_its_copies"),
+        ("branched", _loses_gradients_of_prompts, "a_shared_prompt_is_as_good_as_its_copies"),
     ],
 )
 def test_a_fault_is_noticed(method, replacement, law, quick):

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from limite.core.kernels.layout import Layout
 from limite.core.kernels.ops import rms_norm
 from limite.core.kinds import Attention
+from limite.core.model.branches import Branches
 from limite.core.model.cache import Cache
 from limite.core.model.decoder import Decoder, Note
 from limite.core.model.llama.block import LlamaBlock
@@ -74,7 +75,7 @@ class LlamaDecoder(Decoder):
     def _run(
         self,
         tokens: Tensor,
-        layout: Layout,
+        layout: Layout | Branches,
         positions: Tensor,
         cache: Cache | None,
         note: Note | None = None,

@@ -72,6 +72,7 @@ class StageCritic:
                 objective=objective,
                 microbatch_tokens=stage.microbatch_tokens,
                 response_tokens=response_tokens,
+                share_prompts=stage.share_prompts,
             ),
             stepper=stepper,
         )

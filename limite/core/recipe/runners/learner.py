@@ -17,11 +17,10 @@ from limite.core.recipe.runners.session import TrainingSession, accumulate
 from limite.core.recipe.runners.values import TaughtRow, combine
 from limite.core.recipe.stages import RL
 from limite.core.seeds import Seeds
-from limite.core.train.accumulate import microbatches
 from limite.core.train.columns import token_batch
 from limite.core.train.correction import SMALLEST_MEAN, Correction
 from limite.core.train.deal import deal
-from limite.core.train.replay import Row, pad_rows, replay
+from limite.core.train.replay import Replay, Row, pad_rows, parts, replay
 from limite.core.types import Metric, Totals
 
 
@@ -90,12 +89,7 @@ class Learner:
     def columns(self, rows: Sequence[ScoredRow]) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         """Mask and columns ``[B, T]`` of a micro-batch, with the policy's gradient in ``logp``."""
         entropy = self.reads is None or "entropy" in self.reads
-        said = replay(
-            self.session.decoder,
-            [row.row for row in rows],
-            temperature=self.stage.temperature,
-            entropy=entropy,
-        )
+        said = self.replay([row.row for row in rows], entropy=entropy)
         width = said.mask.shape[1]
         columns = {
             "logp": said.logp,
@@ -115,9 +109,21 @@ class Learner:
             )
         if self.reference is not None:
             columns["reference_logp"] = self.reference.logp(
-                [row.row for row in rows], temperature=self.stage.temperature
+                [row.row for row in rows],
+                temperature=self.stage.temperature,
+                share_prompts=self.stage.share_prompts,
             )
         return said.mask, columns
+
+    def replay(self, rows: Sequence[Row], *, entropy: bool = False) -> Replay:
+        """What the policy says of ``rows``."""
+        return replay(
+            self.session.decoder,
+            rows,
+            temperature=self.stage.temperature,
+            entropy=entropy,
+            share_prompts=self.stage.share_prompts,
+        )
 
     def before_updates(self, rows: Sequence[ScoredRow]) -> list[Before]:
         """What the learner says of a batch before any update, in micro-batches."""
@@ -125,7 +131,7 @@ class Learner:
         for part in self.parts(rows):
             plain = [attrs.evolve(row.row, listed=()) for row in part]
             with torch.no_grad():
-                said = replay(self.session.decoder, plain, temperature=self.stage.temperature)
+                said = self.replay(plain)
             recorded = pad_rows(
                 [row.behavior_logp for row in part], said.mask.shape[1], torch.float32
             )
@@ -156,8 +162,12 @@ class Learner:
 
     def parts(self, rows: Sequence[ScoredRow]) -> list[list[ScoredRow]]:
         """The rows in micro-batches that fit ``microbatch_tokens``."""
-        lengths = [len(row.row.prompt) + len(row.row.completion) for row in rows]
-        cut = microbatches(lengths, self.stage.microbatch_tokens)
+        cut = parts(
+            self.session.decoder,
+            [row.row for row in rows],
+            self.stage.microbatch_tokens,
+            share_prompts=self.stage.share_prompts,
+        )
         return [[rows[index] for index in part] for part in cut]
 
     def weighted(self, rows: Sequence[ScoredRow]) -> Sequence[ScoredRow]:

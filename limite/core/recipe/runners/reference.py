@@ -50,10 +50,13 @@ class Reference:
         return found
 
     @torch.no_grad()
-    def logp(self, rows: Sequence[Row], *, temperature: float) -> Tensor:
+    def logp(
+        self, rows: Sequence[Row], *, temperature: float, share_prompts: bool = True
+    ) -> Tensor:
         """``[B, T]`` nats of every completion token."""
         plain = [Row(prompt=row.prompt, completion=row.completion) for row in rows]
-        return replay(self.decoder, plain, temperature=temperature).logp
+        said = replay(self.decoder, plain, temperature=temperature, share_prompts=share_prompts)
+        return said.logp
 
     def reset(self, policy: Decoder) -> None:
         """Takes the weights of ``policy`` as they are now (arXiv:2505.24864)."""

@@ -13,9 +13,8 @@ from limite.core.errors import RunFailed
 from limite.core.kinds import Objective
 from limite.core.model.critic import Critic
 from limite.core.recipe.runners.session import accumulate
-from limite.core.train.accumulate import microbatches
 from limite.core.train.columns import token_batch
-from limite.core.train.replay import Row, pad_rows
+from limite.core.train.replay import Row, pad_rows, parts
 from limite.core.train.values import replay_values
 from limite.core.types import Loss, Metric, Totals
 
@@ -67,16 +66,24 @@ class Values:
     objective: Objective
     microbatch_tokens: int
     response_tokens: int
+    share_prompts: bool = True
+
+    def _cut(self, rows: Sequence[Row]) -> list[list[int]]:
+        """Indexes of rows in micro-batches that fit ``microbatch_tokens``."""
+        return parts(
+            self.critic.trunk, rows, self.microbatch_tokens, share_prompts=self.share_prompts
+        )
 
     @torch.no_grad()
     def said(self, rows: Sequence[Row], *, after: bool) -> tuple[list[Said], list[Any]]:
         """The critic's outputs for every row, and those after the last tokens where asked for."""
         said: list[Said] = []
         ends: list[Any] = []
-        lengths = [len(row.prompt) + len(row.completion) for row in rows]
-        for part in microbatches(lengths, self.microbatch_tokens):
+        for part in self._cut(rows):
             picked = [rows[index] for index in part]
-            found = replay_values(self.critic, picked, after=after)
+            found = replay_values(
+                self.critic, picked, after=after, share_prompts=self.share_prompts
+            )
             for row, outputs in zip(picked, found.values.tolist(), strict=True):
                 said.append(outputs[: len(row.completion)])
             if found.after is not None:
@@ -126,9 +133,11 @@ class Values:
         totals = self.totals(rows)
         loss = 0.0
         metrics: dict[str, Metric] = {}
-        for part in microbatches([row.tokens for row in rows], self.microbatch_tokens):
+        for part in self._cut([row.row for row in rows]):
             picked = [rows[index] for index in part]
-            found = replay_values(self.critic, [row.row for row in picked])
+            found = replay_values(
+                self.critic, [row.row for row in picked], share_prompts=self.share_prompts
+            )
             result = self._result(picked, found.mask, found.values, totals, where)
             loss += accumulate(result.value) if learning else float(result.value)
             combine(metrics, dict(result.metrics))

@@ -122,6 +122,13 @@ class RL(Stage):
     lr_schedule: LRSchedule | str = "warmup-stable-decay"
     clip_norm: float = fields.clip_norm()
     microbatch_tokens: int = fields.microbatch_tokens()
+    share_prompts: bool = attrs.field(
+        default=True,
+        metadata={
+            "help": "whether the learner reads a prompt once for all its responses, where the "
+            "attention allows it"
+        },
+    )
     health: HealthLimits = attrs.field(factory=HealthLimits)
     stop_when: Unstable | None = attrs.field(
         default=None,
