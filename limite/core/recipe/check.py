@@ -16,6 +16,7 @@ from limite.core.errors import LimiteError, Mistake, SettingsError, sentence
 from limite.core.kernels.dispatch import Survey
 from limite.core.kinds import Advantage, LRSchedule, Optimizer
 from limite.core.model.settings import Model
+from limite.core.recipe.actor_checks import turn_faults
 from limite.core.recipe.cost import Plan, plan_of
 from limite.core.recipe.critic_checks import critic_faults, fitting_faults, rollout_faults
 from limite.core.recipe.curriculum_checks import curriculum_faults
@@ -186,6 +187,7 @@ def look_over(recipe: Recipe, registry: Registry, *, complete: bool = True) -> F
             ask(curriculum_faults(stage), *place)
             found = stability_faults(recipe, name, stage, registry, in_data, readable=readable)
             ask(found, *place)
+            ask(turn_faults(stage), *place)
             ask(advantage_faults(stage), *place)
             ask(critic_faults(recipe, name, stage, registry), *place)
         if isinstance(stage, FitCritic):

@@ -153,7 +153,7 @@ def right_without_an_end(lines):
         (relabelled, "its finish reason is 'eos' but its last token is"),
         (longer_than_its_budget, "exceed its budget of"),
         (without_a_log_probability, "tokens but"),
-        (of_a_later_policy, "; its step began with"),
+        (of_a_later_policy, "; its batch is of"),
         (without_a_response, "holds the samples [1, 2"),
         (of_another_problem, "names another problem"),
         (right_without_an_end, "counts as right, and did not come to its own end (length)"),

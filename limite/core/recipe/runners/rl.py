@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import attrs
@@ -17,11 +17,12 @@ from limite.core.kinds import (
     Objective,
     Optimizer,
 )
+from limite.core.recipe.runners.batches import Batches
 from limite.core.recipe.runners.critic import StageCritic, taught_rows
 from limite.core.recipe.runners.learner import Learner, ScoredRow
 from limite.core.recipe.runners.records import refuse_missing_rollouts
 from limite.core.recipe.runners.reference import Reference
-from limite.core.recipe.runners.rollouts import Rollouts, arm_metrics, sample_metrics
+from limite.core.recipe.runners.rollouts import arm_metrics, sample_metrics
 from limite.core.recipe.runners.session import Clocks, TrainingSession
 from limite.core.recipe.runners.stability import Watch
 from limite.core.recipe.runners.values import TaughtRow
@@ -120,9 +121,6 @@ def run(context: StageContext) -> dict[str, Any]:
         keep=stage.keep,
     )
     refuse_missing_rollouts(context, session.clocks.step)
-    rollouts = Rollouts(context, stage)
-    if session.saved_state:
-        rollouts.restore(session.saved_state, session.changed)
     largest = stage.max_tokens if stage.budget == "fixed-response" else context.model.context
     learner = Learner(
         session=session,
@@ -134,13 +132,13 @@ def run(context: StageContext) -> dict[str, Any]:
     )
     clocks = session.clocks
     watch = Watch.of(context, stage, session)
-    if watch is not None and not session.saved_state:
-        save(rollouts, learner, watch)  # so that there is something to hand on from the first step
     ended: dict[str, Any] = {}
-    with context.loggers(stage.steps) as log:
+    with context.loggers(stage.steps) as log, Batches.of(context, stage, session) as batches:
+        if watch is not None and not session.saved_state:
+            save(batches, learner, watch)  # so that there is something to hand on from the start
         refuse_flat_batches(context, stage, clocks)
         while clocks.step < stage.steps:
-            metrics = one_batch(context, stage, rollouts, learner)
+            metrics = one_batch(context, stage, batches, learner)
             clocks.step += 1
             if watch is not None:
                 metrics |= watch.after(clocks.step, metrics)
@@ -150,12 +148,12 @@ def run(context: StageContext) -> dict[str, Any]:
                 break
             context.after_step(
                 clocks.step,
-                lambda: save(rollouts, learner, watch),
+                lambda: save(batches, learner, watch),
                 stage.checkpoint_every,
                 stage.steps,
             )
             refuse_flat_batches(context, stage, clocks)
-    rollouts.engine.close()
+    batches.rollouts.engine.close()
     if not clocks.updates:
         context.echo(
             f"warning: stage {context.name!r} made no update: no group had both right and wrong "
@@ -172,13 +170,12 @@ def run(context: StageContext) -> dict[str, Any]:
     }
 
 
-def save(rollouts: Rollouts, learner: Learner, watch: Watch | None) -> None:
+def save(batches: Batches, learner: Learner, watch: Watch | None) -> None:
     """A checkpoint of the finished step, from which all of the stage goes on."""
-    state = rollouts.state()
+    state, payloads = batches.state()
     if watch is not None:
         watch.saving(learner.session.clocks.step)
         state |= watch.state()
-    payloads: dict[str, Mapping[str, Tensor]] = {}
     for part in (learner.reference, learner.critic):
         if part is not None:
             state |= part.state()
@@ -228,14 +225,15 @@ def answer_to_bad_health(
 
 
 def one_batch(
-    context: StageContext, stage: RL, rollouts: Rollouts, learner: Learner
+    context: StageContext, stage: RL, batches: Batches, learner: Learner
 ) -> dict[str, float | int | str | None]:
     """Samples, scores and learns from the batch of the next step; its metrics."""
     session = learner.session
     step = session.clocks.step
     resets = reset_reference(stage, learner)
     started = time.perf_counter()
-    sampled = rollouts.sample(session.decoder, step, policy_version=session.clocks.updates)
+    taken = batches.take(step)
+    sampled = taken.batch.batch
     everything = [*sampled.groups, *sampled.dropped]
     lines = group_lines(sampled.groups, sampled.dropped)
     write_jsonl(context.run.rollout_file(context.name, step + 1), lines)
@@ -244,7 +242,7 @@ def one_batch(
     rows = credited_rows(sampled.groups, stage, learner.critic) if sampled.groups else []
     metrics: dict[str, float | int | str | None] = {
         **sample_metrics(everything),
-        **rollouts.schedule_metrics(sampled, session.clocks.updates),
+        **batches.metrics(taken),
         **resets,
     }
     verdicts: Sequence[GateVerdict] = ()

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+import attrs
+
+from limite.core.actor.queue import Abandoned, Prompts, Snapshot
+from limite.core.actor.turns import BEFORE_UPDATE
+from limite.core.checkpoint.state import module_payload, restore_module
 from limite.core.health.contrast import contrast_shares
 from limite.core.kinds import (
     Batch,
@@ -22,11 +27,22 @@ from limite.core.recipe.single_problems import SingleProblems, chooses_problems
 from limite.core.recipe.stages import RL
 from limite.core.rollout.budget import completion_budget, is_finished
 from limite.core.rollout.grading import verdicts_on
+from limite.core.rollout.pending import packed, unpacked
 from limite.core.types import Group, Problem, Response, Verdict
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from limite.core.model.decoder import Decoder
     from limite.core.recipe.context import StageContext
+
+
+@attrs.frozen(kw_only=True)
+class Sampling:
+    """A batch, and what the engine told of it, by the names of metrics."""
+
+    batch: Batch
+    told: Mapping[str, float]
 
 
 class Rollouts:
@@ -43,22 +59,56 @@ class Rollouts:
                 stage.problems, context.registry, seeds.child("problems"), held_out=False
             )
         )
+        self.engine = engine_at_work(context, stage)
+        self._begin()
+        self.changed: Collection[str] = ()
+        self._held: Decoder | None = None
+        self._abandoned: Callable[[], bool] = lambda: False
+
+    def _begin(self) -> None:
+        """Curriculum and schedule as before the first batch."""
+        stage, seeds = self.stage, self.context.seeds
         self.curriculum = cast(Curriculum, stage.curriculum).build(
             self.source.arms, seeds.integer("curriculum")
         )
         self.schedule = cast(RolloutSchedule, stage.rollout_schedule).build(
             stage.groups, stage.rollouts, seeds.integer("rollout_schedule")
         )
-        self.engine = engine_at_work(context, stage)
 
-    def sample(self, decoder: Decoder, step: int, policy_version: int) -> Batch:
+    def sample(
+        self, prompts: Prompts, snapshot: Snapshot[Decoder], abandoned: Callable[[], bool]
+    ) -> Sampling:
         """The batch of a step, scored, in an order that completion times do not touch."""
-        return self.schedule.next(StepEpisodes(self, decoder, step, policy_version))
+        (step,) = prompts
+        self._abandoned = abandoned
+        episodes = StepEpisodes(self, snapshot.policy, step, snapshot.version)
+        batch = self.schedule.next(episodes)
+        return Sampling(batch=batch, told=dict(self.engine.metrics()))
 
-    def schedule_metrics(self, batch: Batch, policy_version: int) -> dict[str, float]:
+    def hold(self, policy: Decoder) -> Decoder:
+        """The policy itself where a batch is whole before the next update, otherwise a copy."""
+        ahead = self.stage.rollout_prefetch_schedule == BEFORE_UPDATE
+        return self.held(module_payload(policy)) if ahead else policy
+
+    def held(self, weights: Mapping[str, Tensor]) -> Decoder:
+        """A decoder of the actor's own with these weights; it stops once nobody wants more."""
+        if self._held is None:
+            decoder = self._held = self.context.new_decoder(values=False)
+            step = decoder.step
+
+            def unless_abandoned(tokens: Tensor, cache: Any) -> Tensor:
+                if self._abandoned():
+                    raise Abandoned
+                return step(tokens, cache)
+
+            vars(decoder)["step"] = unless_abandoned
+        restore_module(self._held, weights)
+        return self._held
+
+    def schedule_metrics(self, sampling: Sampling, policy_version: int) -> dict[str, float]:
         """What a schedule that does not learn from all it samples has left out, and what the
         engine tells of the batch."""
-        told = dict(self.engine.metrics())
+        batch, told = sampling.batch, dict(sampling.told)
         if not getattr(type(self.stage.rollout_schedule), "leaves_out", False):
             return told
         shares = contrast_shares(batch.dropped)
@@ -78,16 +128,31 @@ class Rollouts:
         """Everything that the next batch depends on beside weights and seeds."""
         return {"curriculum": self.curriculum.state(), "rollout_schedule": self.schedule.state()}
 
-    def restore(self, state: Mapping[str, Any], changed: Collection[str] = ()) -> None:
+    def restore(self, state: Mapping[str, Any]) -> None:
         """Goes on from ``state``, as far as it holds under what was ``changed`` by declaration.
 
         Responses that were carried over are of the old problems, and of the old budgets and
         penalties; a curriculum is of the old problems.
         """
-        if DATA not in changed:
+        self._begin()  # what comes back to an earlier state need not know how
+        if DATA not in self.changed:
             self.curriculum.restore(state["curriculum"])
-            if PROTOCOL not in changed:
+            if PROTOCOL not in self.changed:
                 self.schedule.restore(state["rollout_schedule"])
+
+    def packed(self, sampling: Sampling) -> dict[str, Any]:
+        return {"batch": packed(sampling.batch), "told": dict(sampling.told)}
+
+    def unpacked(self, data: Mapping[str, Any]) -> Sampling:
+        return Sampling(batch=unpacked(data["batch"]), told=data["told"])
+
+    def is_cut_short(self, sampling: Sampling) -> bool:
+        """Whether a response in the batch was ended by a stop."""
+        return any(
+            response.finish_reason == "stop"
+            for group in (*sampling.batch.groups, *sampling.batch.dropped)
+            for response in group.responses
+        )
 
 
 Sampled = tuple[Problem, Sequence[Response]]

@@ -118,6 +118,26 @@ class RL(Stage):
     engine: Engine | str = attrs.field(
         default="built-in", metadata={"help": "what samples: this process, or a server"}
     )
+    rollout_prefetch_schedule: str = attrs.field(
+        default="after-update",
+        validator=option("before-update", "after-update"),
+        metadata={
+            "help": "when the next batch is sampled: before the updates of this one, by the policy "
+            "as it was, or after them"
+        },
+    )
+    overlap_actor_learner: bool = attrs.field(
+        default=False,
+        metadata={"help": "sample the next batch while this one is learned from"},
+    )
+    max_policy_lag: int = attrs.field(
+        default=1,
+        validator=and_(ge(0), le(10**6)),
+        metadata={
+            "help": "that a batch may have when it is learned from; one with more is refused",
+            "unit": "updates",
+        },
+    )
     optimizer: Optimizer | str = "adamw"
     lr_schedule: LRSchedule | str = "warmup-stable-decay"
     clip_norm: float = fields.clip_norm()

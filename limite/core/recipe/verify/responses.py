@@ -21,6 +21,7 @@ from limite.core.types import Group
 
 RESULTS, RESPONSES = "results.json", "responses.jsonl.zst"
 UPDATES = "optim/updates"
+LAG, SOURCE, LEARNER = "policy/lag_updates", "policy/source_version", "policy/learner_version"
 
 
 def check_rollouts(
@@ -34,13 +35,14 @@ def check_rollouts(
 
     There is a batch for each step. Its groups are whole, and of the number and size the recipe
     says. A response keeps the rules of budgets and endings, and is right only if it came to its
-    own end. All of a batch come from the policy as it was before the updates of its step.
+    own end. All of a batch come from the policy as it was before the updates of its step, or as
+    many updates earlier as the log says of it, which the recipe must allow.
     """
     root = folder / ROLLOUTS
     if not root.is_dir():
         return
     places = sorted(root.iterdir())
-    versions = _versions(folder)
+    versions = _versions(folder, recipe, name, findings)
     steps = []
     for place in places:
         number = place.name.partition(".")[0]
@@ -65,7 +67,7 @@ def check_rollouts(
                     findings.wrong(
                         place,
                         f"response {response.sample_index} to problem {group.problem.id} is of "
-                        f"policy version {version}; its step began with {wanted}",
+                        f"policy version {version}; its batch is of {wanted}",
                     )
                     break
     last = receipt.get("steps") if receipt is not None else None
@@ -73,16 +75,36 @@ def check_rollouts(
         findings.wrong(root, f"holds {_stretches(steps)}; {RECEIPT} of its stage says {last} steps")
 
 
-def _versions(folder: Path) -> dict[int, int]:
-    """The version of the policy that samples at a step: how many updates came before it."""
-    versions, before = {1: 0}, 0
+def _versions(folder: Path, recipe: Recipe | None, name: str, findings: Findings) -> dict[int, int]:
+    """The version of the policy that sampled a step's batch.
+
+    As many updates came before it, less the lag that the log says the batch had. That the lag is
+    one the recipe allows, and that the versions in the log differ by it, is checked here.
+    """
+    stage = recipe.stages[name] if recipe is not None else None
+    versions, before, step = {1: 0}, 0, 0
     if (folder / METRICS).is_file():
         try:
-            for line in read_jsonl(folder / METRICS):
+            for number, line in read_numbered(folder / METRICS):
+                step = int(line["step"])
+                lag = int(line.get(LAG, 0))
+                most = stage.max_policy_lag if isinstance(stage, RL) else 0
+                if lag < 0 or (recipe is not None and lag > most):
+                    findings.wrong(
+                        folder / METRICS, f"a lag of {lag} updates, not 0 to {most}", number
+                    )
+                if LAG in line and (line[SOURCE], line[LEARNER]) != (before - lag, before):
+                    findings.wrong(
+                        folder / METRICS,
+                        f"policy version {line[SOURCE]} with the learner at {line[LEARNER]}: the "
+                        f"step began with {before}, and the lag is {lag}",
+                        number,
+                    )
+                versions[step] = before - lag
                 before = int(line.get(UPDATES, before))
-                versions[int(line["step"]) + 1] = before
         except (LimiteError, KeyError, TypeError, ValueError):
             return {}  # told where logs are checked
+    versions[step + 1] = before
     return versions
 
 

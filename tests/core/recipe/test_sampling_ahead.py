@@ -1,0 +1,232 @@
+"""Sampling ahead of the learner: the same bits with and without overlap, stopped or killed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from limite.core.errors import RunFailed, SettingsError
+from limite.core.jsonl import read_jsonl, write_jsonl
+from limite.core.recipe import engine
+from limite.core.recipe.context import RunStopped
+from limite.core.recipe.engine import go_on, start
+from limite.core.recipe.runners import rl, rollouts
+from limite.core.recipe.runners.session import TrainingSession
+from limite.core.recipe.verify import verify_run
+
+HERE = Path(__file__).parent
+AHEAD = ("rollout_prefetch_schedule='before-update'", "off_policy_updates=0", "rollouts=16")
+TWICE = ("rollout_prefetch_schedule='before-update'", "max_policy_lag=2", "rollouts=16")
+CARRY = ("rollout_schedule='fill-buffer'", "rollout_schedule.discard=false")
+OVERLAP = ("overlap_actor_learner=true",)
+
+
+def quiet(_line):
+    """Says nothing."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _without_reports():
+    """Drawing one takes longer than the runs here, and says nothing that is compared."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "write_report", lambda path: path / "report.html")
+        yield
+
+
+@pytest.fixture(scope="module")
+def taught(tmp_path_factory, tiny):
+    """A run whose first stage is finished, for others to begin with."""
+    return start(tiny, out=tmp_path_factory.mktemp("taught"), only=["sft"], echo=quiet).path
+
+
+@pytest.fixture
+def run(taught, tmp_path):
+    def again(*sets, name=None, every=1):
+        overrides = [f"stages.rl.{each}" for each in (*sets, f"checkpoint_every={every}")]
+        found = start(taught, out=tmp_path, name=name, only=["rl"], overrides=overrides, echo=quiet)
+        return found.path
+
+    return again
+
+
+def metrics_of(path):
+    return list(read_jsonl(path / "stages/03-rl/metrics.jsonl"))
+
+
+def state_of(path, step):
+    place = path / f"stages/03-rl/checkpoints/step-{step:06d}"
+    return json.loads((place / "state.json").read_text()), place
+
+
+def stopped_in(monkeypatch, run, step, *sets, name):
+    """A run that is asked to stop while the update of ``step`` is made."""
+    update = TrainingSession.update
+
+    def stopping(session, loss):
+        if session.clocks.step == step:
+            session.context.stop.request()
+        return update(session, loss)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TrainingSession, "update", stopping)
+        with pytest.raises(RunStopped):
+            run(*sets, name=name, every=50)
+
+
+def killed_in(monkeypatch, run, step, *sets, name):
+    """A run that dies before ``step`` with nothing but its checkpoints."""
+    one_batch = rl.one_batch
+
+    def dying(context, stage, batches, learner):
+        if learner.session.clocks.step == step:
+            raise RunStopped("for the test", context.run.path)
+        return one_batch(context, stage, batches, learner)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rl, "one_batch", dying)
+        with pytest.raises(RunStopped):
+            run(*sets, name=name)
+
+
+def same(digest, left, right):
+    """Equal but for checkpoints that one of them did not have to write."""
+    one, other = digest(left), digest(right)
+    assert all(one[key] == other[key] for key in one.keys() & other.keys())
+    assert all("/checkpoints/" in key for key in one.keys() ^ other.keys())
+    last = [key for key in one.keys() & other.keys() if "/checkpoints/step-000004/model" in key]
+    assert last
+
+
+@pytest.mark.parametrize("sets", [AHEAD, (*TWICE, *CARRY)], ids=["complete", "carry-over"])
+def test_the_same_bits_with_overlap_without_and_gone_on_with(run, digest, monkeypatch, sets):
+    """The first batch is flat in one of them: the next is then of lag 0."""
+    plain = run(*sets, name="plain")
+    assert verify_run(plain).violations == []
+    updates = [line["optim/updates"] for line in metrics_of(plain)]
+    lags = [line["policy/lag_updates"] for line in metrics_of(plain)]
+    assert lags == [b - a for a, b in zip([0, 0, *updates], [0, *updates], strict=False)][:4]
+    assert max(lags) > 0
+    for line in metrics_of(plain):
+        told = line["policy/learner_version"] - line["policy/source_version"]
+        assert told == line["policy/lag_updates"]
+    overlapped = run(*sets, *OVERLAP, name="overlapped")
+    assert digest(overlapped) == digest(plain)
+    for step in (1, 2, 3) if sets is AHEAD else (3,):
+        killed_in(monkeypatch, run, step, *sets, *OVERLAP, name=f"killed-{step}")
+        killed = plain.with_name(f"killed-{step}")
+        state, _ = state_of(killed, step)
+        assert state["stage"]["pending"]["batch"]["batch"]["groups"]
+        go_on(killed, echo=quiet)
+        assert digest(killed) == digest(plain)
+    stopped_in(monkeypatch, run, 2, *sets, *OVERLAP, name="stopped")
+    stopped = plain.with_name("stopped")
+    state, place = state_of(stopped, 3)
+    assert state["stage"]["pending"]["batch"] is None
+    assert state["stage"]["pending"]["version"] == updates[1]
+    assert state["clocks"]["updates"] == updates[2] > updates[1]
+    assert (place / "source_policy.safetensors").is_file()
+    go_on(stopped, echo=quiet)
+    same(digest, stopped, plain)
+
+
+def test_the_default_samples_on_demand_and_says_nothing_of_lag(run, digest):
+    path = run(name="default")
+    assert digest(run("rollout_prefetch_schedule='after-update'", name="said")) == digest(path)
+    assert not any(key.startswith("policy/") for line in metrics_of(path) for key in line)
+    assert "pending" not in state_of(path, 3)[0]["stage"]
+
+
+def test_a_killed_run_that_samples_ahead_goes_on_to_the_same_bits(tiny, tmp_path):
+    text = tiny.read_text()
+    recipe = tmp_path / "ahead.toml"
+    sets = 'rollout_prefetch_schedule = "before-update"\noverlap_actor_learner = true\n'
+    settings = f"off_policy_updates = 1\nmax_policy_lag = 2\n{sets}"
+    text = text.replace("off_policy_updates = 1\n", settings)
+    before, after = text.index("[stages.before]"), text.index("[stages.rl]")
+    text = text[:before] + text[after : text.index("[stages.after]")]
+    recipe.write_text(text.replace("steps = 60", "steps = 10"))
+    done = subprocess.run(
+        [sys.executable, HERE / "killed_runs.py", recipe, tmp_path, "5", "2"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert [run["differs"] for run in told["runs"]] == [[]] * 2
+
+
+def test_what_does_not_go_together_is_told_at_once(tiny, tmp_path):
+    def mistakes(*sets):
+        overrides = [f"stages.rl.{each}" for each in sets]
+        with pytest.raises(SettingsError) as refused:
+            start(tiny, out=tmp_path, overrides=overrides, echo=quiet)
+        return str(refused.value)
+
+    assert "stages.rl.overlap_actor_learner: needs rollout_prefetch_schedule" in mistakes(*OVERLAP)
+    told = mistakes(AHEAD[0], "max_policy_lag=1")
+    assert "stages.rl.max_policy_lag: must be at least 2 with" in told
+    assert "did you mean 'before-update'" in mistakes("rollout_prefetch_schedule='before_update'")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_error_while_sampling_ahead_ends_the_run_and_can_be_gone_on_from(
+    run, digest, monkeypatch
+):
+    plain = run(*AHEAD, name="plain")
+    scored = rollouts.scored
+    batches = []
+
+    def failing(stage, sampled):
+        batches.append(sampled)
+        if len(batches) == 3:
+            raise RunFailed("the verifier is gone")
+        return scored(stage, sampled)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rollouts, "scored", failing)
+        with pytest.raises(RunFailed, match="the verifier is gone"):
+            run(*AHEAD, *OVERLAP, name="failed")
+    failed = plain.with_name("failed")
+    go_on(failed, echo=quiet)
+    assert digest(failed) == digest(plain)
+
+
+def test_verify_holds_a_batch_to_the_lag_that_the_recipe_allows(run, tmp_path):
+    plain = run(*AHEAD, name="plain")
+
+    def violations(change):
+        path = shutil.copytree(plain, tmp_path / "changed")
+        log = path / "stages/03-rl/metrics.jsonl"
+        lines = list(read_jsonl(log))
+        change(lines)
+        write_jsonl(log, lines, sort_keys=False)
+        found = [str(each) for each in verify_run(path).violations]
+        shutil.rmtree(path)
+        return "\n".join(found)
+
+    last = metrics_of(plain)[-1]
+    assert last["policy/lag_updates"] == 1
+
+    def older(lines):
+        lines[-1]["policy/lag_updates"] = 2
+        lines[-1]["policy/source_version"] -= 1
+
+    def without(lines):
+        for key in ("lag_updates", "source_version", "learner_version"):
+            del lines[-1][f"policy/{key}"]
+
+    def relabelled(lines):
+        lines[-1]["policy/source_version"] += 1
+
+    assert "metrics.jsonl:4: a lag of 2 updates, not 0 to 1" in violations(older)
+    version = last["policy/source_version"]
+    assert f"is of policy version {version}; its batch is of {version + 1}" in violations(without)
+    assert f"policy version {version + 1} with the learner at {version + 1}" in violations(
+        relabelled
+    )
