@@ -60,3 +60,8 @@ class Turns(Generic[PolicyT, BatchT]):
                 self._queue.drain()
         self._rendezvous.arrive(f"batch {', '.join(map(str, prompts))}")
         return consumed
+
+    def pause(self, what: str) -> None:
+        """Waits until no rank samples any more: what comes next wants models and judges alone."""
+        self._queue.drain()
+        self._rendezvous.arrive(what)

@@ -140,6 +140,17 @@ def test_what_does_not_go_together_is_refused_before_anything_is_touched(setting
     assert actor.said == []
 
 
+def test_a_pause_waits_for_the_actor_and_then_for_the_others():
+    actor = Recorder()
+    queue = Queue(actor)
+    turns = Turns(queue, schedule="before-update", overlap=True, rendezvous=Barrier(actor.said))
+    queue.publish(Snapshot(version=0, policy=None))
+    queue.prefetch((0,))
+    turns.pause("an evaluation")
+    assert actor.said == ["sample 0 with 0", "at an evaluation"]
+    assert turns.take((0,), (), 0).batch == [0, 0]
+
+
 def test_a_batch_that_is_too_old_is_refused():
     actor = Recorder()
     queue = Queue(actor, max_policy_lag=2)

@@ -63,6 +63,10 @@ class Batches:
         following = (step + 1,) if step + 1 < self.stage.steps else ()
         return self.turns.take((step,), following, version)
 
+    def pause(self, what: str) -> None:
+        """Nothing is being sampled when this returns, on any rank; see ``Turns.pause``."""
+        self.turns.pause(what)
+
     def metrics(self, taken: Consumed[Sampling]) -> dict[str, float]:
         """What the schedules say of a batch; of its lag only where there can be one."""
         said = self.rollouts.schedule_metrics(taken.batch, taken.learner_policy_version)

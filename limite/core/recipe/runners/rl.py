@@ -141,6 +141,8 @@ def run(context: StageContext) -> dict[str, Any]:
             metrics = one_batch(context, stage, batches, learner)
             clocks.step += 1
             if watch is not None:
+                if watch.asks(clocks.step):
+                    batches.pause("the probe")
                 metrics |= watch.after(clocks.step, metrics)
             log(clocks.step, {"time_s": session.time_s(), "tokens": clocks.tokens, **metrics})
             if watch is not None and watch.ended:

@@ -112,11 +112,13 @@ class Watch:
         size = probe.samples
         return [sum(right[at : at + size]) / size for at in range(0, len(right), size)]
 
+    def asks(self, step: int) -> bool:
+        """Whether the problems of the probe are asked after a step."""
+        return self.rule.probe is not None and step % self.rule.probe.every == 0
+
     def after(self, step: int, metrics: Figures) -> dict[str, float]:
         """Takes note of a finished step; what there is to report of it."""
-        probe = self.rule.probe
-        asked = probe is not None and step % probe.every == 0
-        rates = self.rates(self.session.decoder) if asked else None
+        rates = self.rates(self.session.decoder) if self.asks(step) else None
         verdicts = self.stability.see(
             step,
             gates=self._gates(metrics),
