@@ -17,7 +17,7 @@ from limite.core.recipe.context import RunStopped
 from limite.core.recipe.declared import Declaration
 from limite.core.recipe.engine import go_on, start
 from limite.core.recipe.rundir import RunDirectory
-from limite.core.recipe.runners import rl, sft
+from limite.core.recipe.runners import rl, rollouts, sft
 from limite.core.recipe.verify import verify_run
 
 CARRIES = "stages.rl.rollout_schedule={type='fill-buffer',discard=false}"
@@ -183,15 +183,15 @@ def test_other_problems_restart_the_curriculum(stopped):
     assert token.startswith("data=rl@2/")
     before = read_checkpoint(stopped / "stages/03-rl/checkpoints/step-000002")
     kept = {}
-    restore = rl.Rollouts.restore
+    restore = rollouts.Rollouts.restore
 
-    def look(self, state, changed=()):
+    def look(self, state):
         fresh = self.state()
-        restore(self, state, changed)
+        restore(self, state)
         kept.update(same=self.state() == fresh, saved=state)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rl.Rollouts, "restore", look)
+        patch.setattr(rollouts.Rollouts, "restore", look)
         go_on(stopped, overrides=[HARDER], declared=[token], echo=quiet)
     assert kept["same"]
     assert kept["saved"]["rollout_schedule"] == before.state["stage"]["rollout_schedule"]
