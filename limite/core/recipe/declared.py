@@ -17,8 +17,8 @@ from limite.core.receipts import differences, recipe_hash
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.stages import RL, SFT, Distill, Preference
 
-PROTOCOL, DATA, VERSIONS = "protocol", "data", "versions"
-KINDS = (PROTOCOL, DATA, VERSIONS)
+PROTOCOL, DATA, TURNS, VERSIONS = "protocol", "data", "turns", "versions"
+KINDS = (PROTOCOL, DATA, TURNS, VERSIONS)
 
 SOFTWARE = ("limite", "limite_sha256", "python", "packages", "plugins", "kernels", "tiles_sha256")
 """The parts of a receipt that a change of ``versions`` may touch."""
@@ -31,9 +31,11 @@ _PROTOCOL_FIELDS = (
     "repetition_penalty",
     "mask_truncated",
 )
+_TURNS_FIELDS = ("rollout_prefetch_schedule", "overlap_actor_learner")
 _DATA_FIELDS = ("problems", "documents", "traces", "pairs")
 FIELDS: Mapping[str, tuple[tuple[type, ...], tuple[str, ...]]] = {
     PROTOCOL: ((RL,), _PROTOCOL_FIELDS),
+    TURNS: ((RL,), _TURNS_FIELDS),
     DATA: ((RL, SFT, Distill, Preference), _DATA_FIELDS),
 }
 """Which fields of which stages a change of a kind may touch."""

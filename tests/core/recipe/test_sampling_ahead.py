@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -10,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from limite.core.errors import RunFailed, SettingsError
+from limite.core.checkpoint.state import decode
+from limite.core.errors import LimiteError, RunFailed, SettingsError
 from limite.core.jsonl import read_jsonl, write_jsonl
 from limite.core.recipe import engine
 from limite.core.recipe.context import RunStopped
@@ -132,6 +134,63 @@ def test_the_same_bits_with_overlap_without_and_gone_on_with(run, digest, monkey
     assert (place / "source_policy.safetensors").is_file()
     go_on(stopped, echo=quiet)
     same(digest, stopped, plain)
+
+
+def declared(path, *sets):
+    """Goes on with other settings, as the refusal says how."""
+    overrides = [f"stages.rl.{each}" for each in sets]
+    with pytest.raises(LimiteError) as refused:
+        go_on(path, overrides=overrides, echo=quiet)
+    (token,) = re.findall(r"--declare (\S+)", str(refused.value))
+    go_on(path, overrides=overrides, declared=[token], echo=quiet)
+    return token
+
+
+def test_a_batch_sampled_ahead_is_used_once_when_turns_are_changed(run, monkeypatch):
+    plain = run(*AHEAD, name="plain")
+    killed_in(monkeypatch, run, 2, *AHEAD, *OVERLAP, name="changed")
+    changed = plain.with_name("changed")
+    on_demand = ("rollout_prefetch_schedule='after-update'", "overlap_actor_learner=false")
+    sampled = []
+    sample = rollouts.Rollouts.sample
+    monkeypatch.setattr(
+        rollouts.Rollouts,
+        "sample",
+        lambda self, prompts, *rest: sampled.append(prompts) or sample(self, prompts, *rest),
+    )
+    assert declared(changed, *on_demand).startswith("turns=rl@2/")
+    assert sampled == [(3,)]
+    third = "stages/03-rl/rollouts/000003.jsonl.zst"
+    assert (changed / third).read_bytes() == (plain / third).read_bytes()
+    legacy, last = metrics_of(changed)[2:]
+    assert legacy["policy/lag_updates"] == 1
+    assert legacy["loss"] == metrics_of(plain)[2]["loss"]
+    assert "policy/lag_updates" not in last
+    (version,) = {
+        line["policy_version"]
+        for line in read_jsonl(changed / "stages/03-rl/rollouts/000004.jsonl.zst")
+    }
+    assert version == legacy["optim/updates"] > metrics_of(plain)[3]["policy/source_version"]
+    assert verify_run(changed).violations == []
+
+
+def test_other_penalties_drop_the_batch_and_go_back_to_before_it(run, monkeypatch):
+    killed_in(monkeypatch, run, 2, *AHEAD, *OVERLAP, name="changed")
+    changed = run(*AHEAD, name="plain").with_name("changed")
+    state, _ = state_of(changed, 2)
+    restored = []
+    restore = rollouts.Rollouts.restore
+    monkeypatch.setattr(
+        rollouts.Rollouts,
+        "restore",
+        lambda self, state: restored.append(state) or restore(self, state),
+    )
+    declared(changed, "repetition_penalty=0.5", "repetition={}")
+    pending = state["stage"]["pending"]
+    assert restored == [decode(pending["before"])]
+    assert pending["before"]["curriculum"] != state["stage"]["curriculum"]
+    assert metrics_of(changed)[2]["policy/lag_updates"] == 0
+    assert verify_run(changed).violations == []
 
 
 def test_the_default_samples_on_demand_and_says_nothing_of_lag(run, digest):
