@@ -397,7 +397,19 @@ class TokenBatch:
         """``[B]``: how many tokens of a response are active."""
         import torch
 
-        return self.mask.view(torch.uint8).sum(dim=-1, dtype=torch.int32)
+        mask, step, width = self.mask, 8, self.mask.shape[1]
+        packed = mask.stride() == (width, 1) and not (width or 1) % step
+        if not packed or mask.storage_offset() % step:
+            return mask.view(torch.uint8).sum(dim=-1, dtype=torch.int32)
+        # Eight bytes of 0 or 1 are added at once: none of the eight overflows within 255 words.
+        words = mask.view(torch.int64).split(255, dim=-1)
+        sums = torch.cat([part.sum(dim=-1, keepdim=True) for part in words], dim=-1)
+        return sums.view(torch.uint8).sum(dim=-1, dtype=torch.int32)
+
+    @cached_property
+    def inactive(self) -> Tensor:
+        """``[B, T]`` bool: where a token takes no part."""
+        return ~self.mask
 
     @property
     def active_rows(self) -> Tensor:

@@ -10,7 +10,7 @@ from attrs.validators import ge, gt
 
 from limite.core.types import Aggregation, Metric, TokenBatch
 from limite.plugins.objectives.policy import PolicyObjective, aggregation
-from limite.plugins.objectives.ratio import importance_ratio, ratio_metrics
+from limite.plugins.objectives.ratio import LogRatio, ratio_metrics
 from limite.plugins.objectives.slope import TokenLoss
 
 
@@ -36,9 +36,9 @@ class CISPO(PolicyObjective):
             )
 
     def token_loss(self, batch: TokenBatch) -> tuple[TokenLoss, dict[str, Metric]]:
-        ratio, log_ratio = importance_ratio(batch, self.overflow)
+        moved = LogRatio.of(batch, self.overflow)
+        ratio = moved.ratio()
         weight = ratio.clamp(self.ratio_min, self.ratio_max)
         metrics = {"ratio/truncated_fraction": weight != ratio}
-        slope = -(weight * batch.advantage)  # [B, T]
-        loss = TokenLoss(value=slope * batch.logp, slope=slope)
-        return loss, ratio_metrics(batch, ratio, log_ratio, metrics)
+        slope = weight.mul_(batch.advantage).neg_()  # [B, T]
+        return TokenLoss.score(batch, slope), ratio_metrics(batch, ratio, moved, metrics)

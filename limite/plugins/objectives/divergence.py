@@ -16,7 +16,7 @@ def binary_divergence(logp: Tensor, behavior_logp: Tensor, kind: str) -> Tensor:
     ``p = 1 > mu``, its second term 0 when ``mu = 1``.
     """
     if kind == "binary-tv":
-        return (logp.exp() - behavior_logp.exp()).abs_()
+        return logp.exp().sub_(behavior_logp.exp()).abs_()
     if kind != "binary-kl":
         raise ValueError(f"expected 'binary-tv' or 'binary-kl', got {kind!r}")
     policy, behavior = logp.clamp(max=0.0), behavior_logp.clamp(max=0.0)  # nats

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import attrs
+import torch
 from attrs.validators import and_, ge, gt, le, optional
 from torch import Tensor
 
@@ -12,7 +13,7 @@ from limite.core.types import Aggregation, Metric, TokenBatch
 from limite.core.validators import option
 from limite.plugins.objectives.divergence import binary_divergence, topk_divergence
 from limite.plugins.objectives.policy import PolicyObjective, aggregation
-from limite.plugins.objectives.ratio import importance_ratio, ratio_metrics
+from limite.plugins.objectives.ratio import LogRatio, ratio_metrics
 from limite.plugins.objectives.slope import TokenLoss
 
 DEFAULT_DELTA = {"binary-tv": 0.15, "binary-kl": 0.05, "topk-tv": 0.15, "topk-kl": 0.05}
@@ -82,24 +83,20 @@ class DPPO(PolicyObjective):
         )
 
     def token_loss(self, batch: TokenBatch) -> tuple[TokenLoss, dict[str, Metric]]:
-        ratio, log_ratio = importance_ratio(batch, self.overflow)
-        down, up = batch.advantage < 0, batch.advantage > 0  # [B, T] bool
-        away_down, away_up = self._away(batch, log_ratio, down, up)
-        masked = away_down | away_up
-        weight = ratio.clamp(max=self.ratio_cap).masked_fill_(masked, 0.0)
+        moved, advantage = LogRatio.of(batch, self.overflow), batch.advantage
+        ratio = weight = moved.ratio()
+        masked = self._away(batch, moved.values)
         figures = {
             "ratio/masked_fraction": masked,
-            "ratio/masked_fraction_positive": away_up,
-            "ratio/masked_fraction_negative": away_down,
-            "ratio/ratio_capped_fraction": (ratio > self.ratio_cap) & ~masked,
-            "ratio/masked_fraction_of_signal": down | up,
+            "ratio/masked_fraction_positive": masked & (advantage > 0),
+            "ratio/masked_fraction_of_signal": advantage != 0,
         }
-        metrics = ratio_metrics(batch, ratio, log_ratio, figures)
-        signal = metrics["ratio/masked_fraction_of_signal"].value
-        of_signal = attrs.evolve(metrics["ratio/masked_fraction"], weight=signal)
-        metrics["ratio/masked_fraction_of_signal"] = of_signal
-        slope = -(weight * batch.advantage)  # [B, T]
-        return TokenLoss(value=slope * batch.logp, slope=slope), metrics
+        if moved.may_exceed(self.ratio_cap):
+            weight = ratio.clamp(max=self.ratio_cap)
+            figures["ratio/ratio_capped_fraction"] = (ratio > self.ratio_cap) & ~masked
+        slope = (weight * advantage).neg_()  # [B, T]
+        metrics = with_shares(ratio_metrics(batch, ratio, moved, figures))
+        return TokenLoss.score(batch, slope, masked), metrics
 
     def distance(self, batch: TokenBatch) -> Tensor:
         """``[B, T]``, detached: the divergence between policy and behaviour."""
@@ -110,20 +107,28 @@ class DPPO(PolicyObjective):
 
     def keep(self, batch: TokenBatch) -> Tensor:
         """``[B, T]`` bool: False where the update would move the token out of its region."""
-        moved = batch.logp.detach() - batch.behavior_logp
-        away_down, away_up = self._away(batch, moved, batch.advantage < 0, batch.advantage > 0)
-        return ~(away_down | away_up)
+        return ~self._away(batch, batch.logp.detach() - batch.behavior_logp)
 
-    def _away(
-        self, batch: TokenBatch, moved: Tensor, down: Tensor, up: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Tokens that would leave their region downwards, and upwards, ``[B, T]`` bool each.
+    def _away(self, batch: TokenBatch, moved: Tensor) -> Tensor:
+        """``[B, T]`` bool: tokens beyond their region that the update would move on.
 
-        ``moved`` is how far they have come already, in nats; ``down`` and ``up`` say where the
-        update pushes them.
+        ``moved`` is how far they have come already, in nats.
         """
         low, high = self.thresholds
         distance = self.distance(batch)
-        beyond_high = distance > high
-        beyond_low = beyond_high if low == high else distance > low
-        return down & (moved < 0) & beyond_low, up & (moved > 0) & beyond_high
+        beyond = distance > high
+        if low != high:
+            beyond = torch.where(moved < 0, distance > low, beyond)
+        return (moved * batch.advantage > 0) & beyond
+
+
+def with_shares(metrics: dict[str, Metric]) -> dict[str, Metric]:
+    """The masked shares that follow from others, and 0 for capped ratios that were not counted."""
+    masked, up = metrics["ratio/masked_fraction"], metrics["ratio/masked_fraction_positive"]
+    signal = metrics["ratio/masked_fraction_of_signal"].value
+    capped = metrics.get("ratio/ratio_capped_fraction", attrs.evolve(masked, value=0.0))
+    return metrics | {
+        "ratio/masked_fraction_negative": attrs.evolve(masked, value=masked.value - up.value),
+        "ratio/masked_fraction_of_signal": attrs.evolve(masked, weight=signal),
+        "ratio/ratio_capped_fraction": capped,
+    }

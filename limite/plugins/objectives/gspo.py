@@ -12,11 +12,11 @@ from torch import Tensor
 from limite.core.types import Aggregation, Metric, TokenBatch
 from limite.plugins.objectives.policy import PolicyObjective, aggregation
 from limite.plugins.objectives.ratio import (
+    LogRatio,
     cut_exp,
     drift_metrics,
     eps_high,
     eps_low,
-    masked_log_ratio,
     saturated,
 )
 from limite.plugins.objectives.slope import TokenLoss
@@ -41,22 +41,23 @@ class GSPO(PolicyObjective):
 
     def token_loss(self, batch: TokenBatch) -> tuple[TokenLoss, dict[str, Metric]]:
         advantage = row_advantage(batch)  # [B, 1]
-        log_ratio = masked_log_ratio(batch, self.overflow)  # [B, T]
+        moved = LogRatio.of(batch, self.overflow)
+        total = moved.values.sum(dim=-1, keepdim=True)  # [B, 1] nats
         lengths = batch.lengths[:, None].clamp(min=1)  # [B, 1]
-        mean = log_ratio.sum(dim=-1, keepdim=True) / lengths  # [B, 1] nats
+        mean = total / lengths
         ratio = cut_exp(mean)
-        low, high = 1.0 - self.eps_low, 1.0 + self.eps_high
         plain = -ratio * advantage  # [B, 1]; its own derivative by the mean
-        loss = torch.maximum(plain, -ratio.clamp(low, high) * advantage)
-        clipped = ((ratio < low) & (advantage < 0)) | ((ratio > high) & (advantage > 0))
+        held = ratio.clamp(1.0 - self.eps_low, 1.0 + self.eps_high)
+        loss = torch.maximum(plain, -held * advantage)
+        clipped = loss > plain
         slope = plain.masked_fill(clipped | saturated(mean), 0.0) / lengths
-        metrics = sequence_metrics(batch, ratio, clipped, (ratio < low) | (ratio > high))
-        return TokenLoss(value=loss, slope=slope), metrics | drift_metrics(batch, log_ratio)
+        metrics = sequence_metrics(batch, moved, total, ratio, clipped, held != ratio)
+        return TokenLoss(value=loss, slope=slope, of_rows=True), metrics
 
 
 def sequence_ratio(batch: TokenBatch) -> Tensor:
     """``[B, 1]``: the geometric mean of the tokens' ratios, without gradient."""
-    total = masked_log_ratio(batch, "clamp").sum(dim=-1, keepdim=True)
+    total = LogRatio.of(batch, "clamp").values.sum(dim=-1, keepdim=True)
     return cut_exp(total / batch.lengths[:, None].clamp(min=1))
 
 
@@ -79,18 +80,23 @@ def row_advantage(batch: TokenBatch) -> Tensor:
 
 
 def sequence_metrics(
-    batch: TokenBatch, ratio: Tensor, clipped: Tensor, outside: Tensor
+    batch: TokenBatch,
+    moved: LogRatio,
+    total: Tensor,
+    ratio: Tensor,
+    clipped: Tensor,
+    outside: Tensor,
 ) -> dict[str, Metric]:
-    """Means over responses with an active token, of ``[B, 1]`` each."""
+    """Means over responses with an active token, and the drift of tokens, of ``[B, 1]`` each."""
     active = batch.active_rows[:, None]
     figures = {
-        "ratio/sequence_mean": ratio,
+        "ratio/sequence_mean": ratio.masked_fill(~active, 0.0),
         "ratio/clip_fraction_sequences": clipped,
         "ratio/outside_fraction_sequences": outside,
     }
-    rows = torch.cat([*(figure.double() for figure in figures.values()), active.double()], dim=1)
-    *sums, count = rows.masked_fill(~active, 0.0).sum(dim=0).tolist()
-    return {
+    rows = torch.cat([*figures.values(), active, total, batch.lengths[:, None]], dim=1)
+    *sums, count, nats, tokens = rows.sum(dim=0, dtype=torch.float64).tolist()
+    return drift_metrics(moved, nats, tokens) | {
         name: Metric(how="mean", value=value, weight=count)
         for name, value in zip(figures, sums, strict=True)
     }

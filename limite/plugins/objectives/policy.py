@@ -14,7 +14,7 @@ from torch import Tensor
 from limite.core.types import Aggregation, Loss, Metric, TokenBatch
 from limite.core.validators import option
 from limite.plugins.objectives.kl import KL_LOSSES, kl_estimate
-from limite.plugins.objectives.slope import TokenLoss, with_slope
+from limite.plugins.objectives.slope import TokenLoss
 
 AGGREGATIONS = (
     "token-mean",
@@ -103,8 +103,8 @@ class PolicyObjective:
     def __call__(self, batch: TokenBatch) -> Loss:
         with torch.no_grad():
             loss, metrics = self.token_loss(batch)
-            value, slope, divisor = self.summed(batch, loss)
-        value = with_slope(batch.logp, value, slope, divisor)
+            value, divisor = self.summed(batch, loss)
+        value = loss.as_function_of(batch, value, divisor)
         if self.beta:
             penalty = kl_estimate(batch.logp, batch.reference_logp, self.kl)
             value = value + self.aggregate(batch, self.beta * penalty)
@@ -121,26 +121,18 @@ class PolicyObjective:
             values, self.aggregation, constant=self.constant_tokens, rows=self.counted
         )
 
-    def summed(self, batch: TokenBatch, loss: TokenLoss) -> tuple[Tensor, Tensor, Tensor | float]:
-        """What ``aggregate`` makes of a loss, and its derivative by ``logp`` in two parts.
+    def summed(self, batch: TokenBatch, loss: TokenLoss) -> tuple[Tensor, Tensor | float]:
+        """What ``aggregate`` makes of a loss, and what its slope is to be divided by.
 
-        They are a slope ``[B, T]`` and what it is to be divided by: a number, or ``[B, 1]``.
+        That is a number, or ``[B, 1]``.
         """
-        inactive = ~batch.mask
-        value, slope = loss.value, loss.slope
         divisor: Tensor | float = batch.divisor(
             self.aggregation, constant=self.constant_tokens, rows=self.counted
         )
-        if value.shape[1] == 1 < batch.mask.shape[1]:
-            value = value.masked_fill_(~batch.active_rows[:, None], 0.0)
-            slope = slope.expand(batch.mask.shape).masked_fill(inactive, 0.0)
-        else:
-            value, slope = value.masked_fill_(inactive, 0.0), slope.masked_fill_(inactive, 0.0)
-            if self.aggregation == "sequence-mean-token-mean":
-                divisor = batch.lengths[:, None].clamp(min=1) * divisor  # [B, 1]
-        if isinstance(divisor, Tensor):
-            return (value.sum(dim=-1, keepdim=True) / divisor).sum(), slope, divisor
-        return value.sum() / divisor, slope, divisor
+        if self.aggregation != "sequence-mean-token-mean" or loss.of_rows:
+            return loss.value.sum() / divisor, divisor
+        divisor = batch.lengths[:, None].clamp(min=1) * divisor  # [B, 1]
+        return (loss.value.sum(dim=-1, keepdim=True) / divisor).sum(), divisor
 
     @property
     def counted(self) -> Literal["active", "all"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -43,14 +44,36 @@ def dual_clip() -> Any:
     )
 
 
-def importance_ratio(batch: TokenBatch, overflow: str = "clamp") -> tuple[Tensor, Tensor]:
-    """``exp(clip(logp - behavior_logp, -20, 20))`` and the log-ratio before clipping, ``[B, T]``.
+@attrs.frozen(kw_only=True, eq=False)
+class LogRatio:
+    """How far a policy has moved at each token from where it was sampled, without gradient."""
 
-    Both are as on policy, 1 and 0, where a token takes no part, and have no gradient. With
-    ``overflow="raise"`` a clipped position is a FloatingPointError.
-    """
-    log_ratio = masked_log_ratio(batch, overflow)
-    return cut_exp(log_ratio), log_ratio
+    values: Tensor  # [B, T] nats, 0 where a token takes no part
+    largest: float  # nats: the most that one of them says
+    count_saturated: float  # those beyond 20 nats of either sign
+
+    @classmethod
+    def of(cls, batch: TokenBatch, overflow: str) -> LogRatio:
+        """``logp - behavior_logp``; with ``overflow="raise"`` a FloatingPointError beyond 20."""
+        values = (batch.logp.detach() - batch.behavior_logp).masked_fill_(batch.inactive, 0.0)
+        least, most = (float(end) for end in torch.aminmax(values))
+        # What hardly ever happens is counted only where the ends say that it has.
+        beyond = max(-least, most) > LARGEST_LOG_RATIO
+        count = float(saturated(values).sum()) if beyond else 0.0
+        if count and overflow == "raise":
+            raise FloatingPointError(
+                f"{count:.0f} log-ratios exceed {LARGEST_LOG_RATIO} nats and overflow='raise' is "
+                "set"
+            )
+        return cls(values=values, largest=most, count_saturated=count)
+
+    def ratio(self) -> Tensor:
+        """``exp(clip(values, -20, 20))``, ``[B, T]``: 1 where a token takes no part."""
+        return cut_exp(self.values) if self.count_saturated else self.values.exp()
+
+    def may_exceed(self, ratio: float) -> bool:
+        """Whether a ratio, which rounding may have moved, can be above this one."""
+        return self.largest > math.log(ratio) - 1e-3
 
 
 def cut_exp(log_ratio: Tensor) -> Tensor:
@@ -58,62 +81,39 @@ def cut_exp(log_ratio: Tensor) -> Tensor:
     return log_ratio.clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO).exp_()
 
 
-def masked_log_ratio(batch: TokenBatch, overflow: str) -> Tensor:
-    """``logp - behavior_logp``, ``[B, T]`` nats without gradient, 0 where a token takes no part.
-
-    See ``importance_ratio`` for ``overflow``.
-    """
-    log_ratio = (batch.logp.detach() - batch.behavior_logp).masked_fill_(~batch.mask, 0.0)
-    if overflow == "raise":
-        count = int(saturated(log_ratio).sum())
-        if count:
-            raise FloatingPointError(
-                f"{count} log-ratios exceed {LARGEST_LOG_RATIO} nats and overflow='raise' is set"
-            )
-    return log_ratio
-
-
 def saturated(log_ratio: Tensor) -> Tensor:
-    """``[B, T]`` bool: where a ratio is cut."""
+    """Bools of the same shape: where a ratio is cut."""
     return log_ratio.abs() > LARGEST_LOG_RATIO
 
 
 def ratio_metrics(
     batch: TokenBatch,
     ratio: Tensor,
-    log_ratio: Tensor,
+    moved: LogRatio,
     more: Mapping[str, Tensor] | None = None,
 ) -> dict[str, Metric]:
     """What every ratio objective reports: the raw mean ratio, drift, and saturated positions.
 
-    ``ratio`` and ``log_ratio`` are those of ``importance_ratio``. ``more`` are further means over
-    active tokens, found in the same pass.
+    ``ratio`` is that of ``moved``, and overwritten. ``more`` are further means over active tokens,
+    found in the same pass. ``kl/behavior_nats`` is the sampled estimate of KL(behaviour || policy),
+    from unclipped ratios.
     """
-    metrics = drift_metrics(batch, log_ratio, more, {"ratio/mean": (ratio - 1.0).sum(dim=-1)})
+    sums = {
+        "ratio/mean": ratio.sub_(1.0).sum(dim=-1),  # small, so that its sum loses little
+        "kl/behavior_nats": moved.values.sum(dim=-1),
+    }
+    metrics = batch.metrics(more or {}, sums=sums)
     excess, tokens = metrics["ratio/mean"].value, metrics["ratio/mean"].weight
     metrics["ratio/mean"] = Metric(how="mean", value=excess + tokens, weight=tokens)
-    return metrics
+    return metrics | drift_metrics(moved, metrics["kl/behavior_nats"].value, tokens)
 
 
-def drift_metrics(
-    batch: TokenBatch,
-    log_ratio: Tensor,
-    more: Mapping[str, Tensor] | None = None,
-    sums: Mapping[str, Tensor] | None = None,
-) -> dict[str, Metric]:
-    """How far the policy is from behaviour, and how many log-ratios are beyond 20 nats.
-
-    ``kl/behavior_nats`` is the sampled estimate of KL(behaviour || policy), from unclipped ratios.
-    """
-    drift = {"kl/behavior_nats": log_ratio.sum(dim=-1)}
-    metrics = batch.metrics(more or {}, sums={**(sums or {}), **drift})
-    kl = metrics["kl/behavior_nats"]
-    metrics["kl/behavior_nats"] = Metric(how="mean", value=-kl.value, weight=kl.weight)
-    # What hardly ever happens is counted only where the ends say that it has.
-    beyond = max(abs(float(end)) for end in torch.aminmax(log_ratio)) > LARGEST_LOG_RATIO
-    count = float(saturated(log_ratio).sum()) if beyond else 0.0
-    metrics["ratio/log_ratio_saturated"] = Metric(how="sum", value=count)
-    return metrics
+def drift_metrics(moved: LogRatio, total: float, tokens: float) -> dict[str, Metric]:
+    """How far the policy is from behaviour, ``total`` nats over active tokens, and saturation."""
+    return {
+        "kl/behavior_nats": Metric(how="mean", value=-total, weight=tokens),
+        "ratio/log_ratio_saturated": Metric(how="sum", value=moved.count_saturated),
+    }
 
 
 def clipped_ratio(
@@ -130,25 +130,26 @@ def clipped_ratio(
     ``-r A``, or 0 where the clipped branch is strictly smaller. ``dual_clip = c``
     (arXiv:1912.09729) bounds the loss by ``-c A`` where ``A < 0``.
     """
-    ratio, log_ratio = importance_ratio(batch, overflow)
-    low, high = 1.0 - eps_low, 1.0 + eps_high
+    moved = LogRatio.of(batch, overflow)
+    ratio = moved.ratio()
     advantage = batch.advantage
-    plain = -ratio * advantage  # [B, T]; its own derivative by logp
-    loss = torch.maximum(plain, -ratio.clamp(low, high) * advantage)
-    down, up = advantage < 0, advantage > 0
-    below, above = ratio < low, ratio > high
-    clipped = (below & down) | (above & up)
-    flat = clipped | saturated(log_ratio)
-    capped = torch.zeros_like(clipped)
+    plain = (ratio * advantage).neg_()  # [B, T]; its own derivative by logp
+    held = ratio.clamp(1.0 - eps_low, 1.0 + eps_high)
+    outside = held != ratio
+    loss = torch.maximum(plain, held.mul_(advantage).neg_(), out=held)
+    clipped = loss > plain
+    figures = {"ratio/clip_fraction": clipped, "ratio/outside_fraction": outside}
+    flat = clipped
+    if moved.count_saturated:
+        flat = flat | saturated(moved.values)
     if dual_clip is not None:
         cap = -dual_clip * advantage
-        capped = down & (loss > cap)
+        capped = (advantage < 0) & (loss > cap)
         loss = torch.where(capped, cap, loss)
-        flat |= capped
-    metrics = {
-        "ratio/clip_fraction": clipped,
-        "ratio/outside_fraction": below | above,
-        "ratio/dual_clip_fraction": capped,
-    }
-    slope = plain.masked_fill(flat, 0.0)
-    return TokenLoss(value=loss, slope=slope), ratio_metrics(batch, ratio, log_ratio, metrics)
+        flat = flat | capped
+        figures["ratio/dual_clip_fraction"] = capped
+    metrics = ratio_metrics(batch, ratio, moved, figures)
+    if dual_clip is None:
+        tokens = metrics["ratio/mean"].weight
+        metrics["ratio/dual_clip_fraction"] = Metric(how="mean", value=0.0, weight=tokens)
+    return TokenLoss.of(batch, loss, plain, flat), metrics

@@ -9,7 +9,7 @@ import attrs
 
 from limite.core.types import Aggregation, Metric, TokenBatch
 from limite.plugins.objectives.policy import PolicyObjective, aggregation
-from limite.plugins.objectives.ratio import importance_ratio, ratio_metrics
+from limite.plugins.objectives.ratio import LogRatio, ratio_metrics
 from limite.plugins.objectives.slope import TokenLoss
 
 
@@ -27,7 +27,6 @@ class Reinforce(PolicyObjective):
     aggregation: Aggregation = aggregation("sequence-mean-token-sum")
 
     def token_loss(self, batch: TokenBatch) -> tuple[TokenLoss, dict[str, Metric]]:
-        ratio, log_ratio = importance_ratio(batch, self.overflow)
-        slope = -batch.advantage  # [B, T]
-        loss = TokenLoss(value=slope * batch.logp, slope=slope)
-        return loss, ratio_metrics(batch, ratio, log_ratio)
+        moved = LogRatio.of(batch, self.overflow)
+        metrics = ratio_metrics(batch, moved.ratio(), moved)
+        return TokenLoss.score(batch, -batch.advantage), metrics

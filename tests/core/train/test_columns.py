@@ -111,3 +111,21 @@ def test_an_aggregation_must_be_known_and_its_constant_positive() -> None:
         batch.aggregate(batch.logp, "mean")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="positive"):
         batch.aggregate(batch.logp, "constant", constant=0)
+
+
+@pytest.mark.parametrize("width", [0, 1, 7, 8, 16, 2040, 2048, 4096])
+def test_lengths_count_every_kind_of_mask(width: int) -> None:
+    generator = torch.Generator().manual_seed(width)
+    drawn = torch.rand(4, 2 * width + 3, generator=generator) < 0.7
+    for mask in (
+        torch.ones(3, width).bool(),
+        drawn[:, :width].contiguous(),
+        drawn[:, 3 : width + 3],
+        drawn[:1, 3 : width + 3],
+        drawn[:, : 2 * width : 2],
+        drawn[:, :width].T.contiguous().T,
+        drawn[0, :width].expand(4, width),
+    ):
+        totals = Totals(tokens=0, active_rows=0, rows=len(mask), response_tokens=1)
+        lengths = TokenBatch(mask=mask, columns={}, totals=totals).lengths
+        assert lengths.tolist() == [sum(row) for row in mask.tolist()]

@@ -8,11 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 RATIO, POLICY, KL = "objectives/ratio.py", "objectives/policy.py", "objectives/kl.py"
+SLOPE = "objectives/slope.py"
 DPPO_FILE, GSPO_FILE = "objectives/dppo.py", "objectives/gspo.py"
 CISPO_FILE, REINFORCE_FILE = "objectives/cispo.py", "objectives/reinforce.py"
 
 GRPO = ("objectives.grpo:GRPO", {})
 DPPO = ("objectives.dppo:DPPO", {})
+DPPO_SPLIT = ("objectives.dppo:DPPO", {"delta_low": 0.1})
 DPPO_KL = ("objectives.dppo:DPPO", {"divergence": "binary-kl"})
 DPO = ("objectives.dpo:DPO", {})
 TOPK = ("objectives.topk_kd:TopKDistill", {})
@@ -47,29 +49,29 @@ FAULTS: list[tuple[str, str, str, tuple[str, dict[str, Any]], str]] = [
     ),
     (
         RATIO,
-        "clipped = (below & down) | (above & up)",
-        "clipped = (below & up) | (above & down)",  # the optimist's bound
+        "clipped = loss > plain",
+        "clipped = (loss == plain) & outside",  # the optimist's bound
         GRPO,
         "a_token_on_its_way_back_is_kept",
     ),
     (
         RATIO,
-        "flat = clipped | saturated(log_ratio)",
-        "flat = saturated(log_ratio)",
+        "    flat = clipped\n",
+        "    flat = torch.zeros_like(clipped)\n",
         GRPO,
         "a_token_far_up_weighs_no_more_than_it_may",
     ),
     (
         RATIO,
-        "plain = -ratio * advantage",
+        "plain = (ratio * advantage).neg_()",
         "plain = ratio * advantage",
         GRPO,
         "on_policy_the_gradient_is_the_advantage",
     ),
     (
         RATIO,
-        'Metric(how="sum", value=count)',
-        'Metric(how="mean", value=count)',
+        'Metric(how="sum", value=moved.count_saturated)',
+        'Metric(how="mean", value=moved.count_saturated)',
         GRPO,
         "micro_batches_add_up",
     ),
@@ -96,16 +98,16 @@ FAULTS: list[tuple[str, str, str, tuple[str, dict[str, Any]], str]] = [
     ),
     # Sums and denominators
     (
-        POLICY,
-        "value.masked_fill_(inactive, 0.0), slope",
-        "value * batch.mask, slope",
+        SLOPE,
+        "        value.masked_fill_(batch.inactive, 0.0)\n",
+        "        value *= batch.mask\n",
         GRPO,
         "masked_tokens_have_no_effect",
     ),
     (
-        POLICY,
-        "slope.masked_fill_(inactive, 0.0)",
-        "slope",
+        SLOPE,
+        "slope.masked_fill_(flat | batch.inactive, 0.0)",
+        "slope.masked_fill_(flat, 0.0)",
         GRPO,
         "masked_tokens_have_no_effect",
     ),
@@ -174,47 +176,66 @@ FAULTS: list[tuple[str, str, str, tuple[str, dict[str, Any]], str]] = [
         "the_loss_is_finite_at_extreme_ratios",
     ),
     # DPPO
-    (DPPO_FILE, "(moved > 0)", "(moved < 0)", DPPO, "a_token_on_its_way_back_is_kept"),
-    (DPPO_FILE, "(moved < 0)", "(moved > 0)", DPPO, "a_token_on_its_way_back_is_kept"),
     (
         DPPO_FILE,
-        "up & (moved > 0) & beyond_high",
-        "up & (moved > 0)",
-        DPPO_KL,
-        "next_to_policy_every_token_is_kept",
-    ),
-    (
-        DPPO_FILE,
-        "return down & (moved < 0)",
-        "return up & (moved < 0)",
+        "(moved * batch.advantage > 0)",
+        "(moved * batch.advantage < 0)",
         DPPO,
         "a_token_on_its_way_back_is_kept",
     ),
     (
         DPPO_FILE,
-        "masked = away_down | away_up",
-        "masked = ~(away_down | away_up)",
+        "return (moved * batch.advantage > 0) & beyond",
+        "return beyond",
+        DPPO,
+        "a_token_on_its_way_back_is_kept",
+    ),
+    (
+        DPPO_FILE,
+        "(moved * batch.advantage > 0) & beyond",
+        "(moved * batch.advantage > 0)",
+        DPPO_KL,
+        "next_to_policy_every_token_is_kept",
+    ),
+    (
+        DPPO_FILE,
+        "(moved * batch.advantage > 0)",
+        "(batch.advantage > 0)",
+        DPPO,
+        "a_token_on_its_way_back_is_kept",
+    ),
+    (
+        DPPO_FILE,
+        "torch.where(moved < 0, distance > low, beyond)",
+        "torch.where(moved < 0, distance > low, ~beyond)",
+        DPPO_SPLIT,
+        "next_to_policy_every_token_is_kept",
+    ),
+    (
+        DPPO_FILE,
+        "masked = self._away(batch, moved.values)",
+        "masked = ~self._away(batch, moved.values)",
         DPPO,
         "on_policy_the_gradient_is_the_advantage",
     ),
     (
         DPPO_FILE,
-        "slope = -(weight * batch.advantage)",
-        "slope = -(weight * batch.advantage) * (1.0 + batch.logp)",  # the weight not detached
+        "slope = (weight * advantage).neg_()",
+        "slope = -(weight * advantage) * (1.0 + batch.logp)",  # the weight not detached
         DPPO,
         "on_policy_the_gradient_is_the_advantage",
     ),
     (
         DPPO_FILE,
-        "ratio.clamp(max=self.ratio_cap).masked_fill",
-        "ratio.masked_fill",
+        "weight = ratio.clamp(max=self.ratio_cap)",
+        "weight = ratio",
         DPPO,
         "a_token_far_up_weighs_no_more_than_it_may",
     ),
     # GSPO
     (
         RATIO,
-        "(batch.logp.detach() - batch.behavior_logp).masked_fill_(~batch.mask, 0.0)",
+        "(batch.logp.detach() - batch.behavior_logp).masked_fill_(batch.inactive, 0.0)",
         "batch.logp.detach() - batch.behavior_logp",
         GSPO,
         "masked_tokens_have_no_effect",
@@ -233,10 +254,17 @@ FAULTS: list[tuple[str, str, str, tuple[str, dict[str, Any]], str]] = [
         GSPO,
         "on_policy_the_gradient_is_the_advantage",
     ),
+    (
+        SLOPE,
+        "gradient.expand(inactive.shape).contiguous().masked_fill_(inactive, 0.0)",
+        "gradient.expand(inactive.shape).contiguous()",
+        GSPO,
+        "masked_tokens_have_no_effect",
+    ),
     # CISPO and REINFORCE
     (
         CISPO_FILE,
-        "slope = -(weight * batch.advantage)",
+        "slope = weight.mul_(batch.advantage).neg_()",
         "slope = -(weight * batch.advantage) * (1.0 + batch.logp)",  # the weight not detached
         CISPO,
         "on_policy_the_gradient_is_the_advantage",
@@ -250,15 +278,15 @@ FAULTS: list[tuple[str, str, str, tuple[str, dict[str, Any]], str]] = [
     ),
     (
         CISPO_FILE,
-        "slope = -(weight * batch.advantage)",
-        "slope = -(weight * batch.advantage.abs())",
+        "weight.mul_(batch.advantage)",
+        "weight.mul_(batch.advantage.abs())",
         CISPO,
         "on_policy_the_gradient_is_the_advantage",
     ),
     (
         REINFORCE_FILE,
-        "slope = -batch.advantage",
-        "slope = -batch.advantage * batch.logp.exp()",
+        "TokenLoss.score(batch, -batch.advantage)",
+        "TokenLoss.score(batch, -batch.advantage * batch.logp.exp())",
         REINFORCE,
         "on_policy_the_gradient_is_the_advantage",
     ),
