@@ -7,7 +7,9 @@ metric, and once as the shortest expression that has the same loss and gradient.
 finds the two figures that verl logs of a policy loss as well, from detached tensors:
 ``actor/ppo_kl``, the mean of ``behavior_logp - logp``, and ``actor/pg_clipfrac``, the share of
 tokens (of responses, for gspo) that its rule cuts off; for reinforce, which cuts none off, the
-first alone. Both are given the mask of bools that a batch has; the expression turns it into
+first alone. For dpo they are the rewards, margin and accuracy that TRL logs, for value regression the
+mean value, the share of values that were clipped and the explained variance that verl logs; sft and
+topk-kd have none but the loss. Both are given the mask of bools that a batch has; the expression turns it into
 numbers once.
 
 Told are the milliseconds of both; how many times the expression's time an objective takes, how
@@ -22,7 +24,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 if not __package__:  # run as a file: its folder is no place to import from
@@ -39,6 +41,7 @@ from limite.core.train.columns import token_batch, totals_of
 from limite.core.types import Metric, TokenBatch
 from limite.plugins.objectives.cispo import CISPO
 from limite.plugins.objectives.dapo import DAPO
+from limite.plugins.objectives.dpo import DPO
 from limite.plugins.objectives.dppo import DPPO
 from limite.plugins.objectives.dppo_critic import DPPOCritic
 from limite.plugins.objectives.dr_grpo import DrGRPO
@@ -46,6 +49,9 @@ from limite.plugins.objectives.grpo import GRPO
 from limite.plugins.objectives.gspo import GSPO
 from limite.plugins.objectives.ppo_critic import PPOCritic
 from limite.plugins.objectives.reinforce import Reinforce
+from limite.plugins.objectives.sft import CrossEntropy
+from limite.plugins.objectives.topk_kd import TopKDistill
+from limite.plugins.objectives.value_regression import ValueRegression
 
 SIZES = ((64, 256), (512, 1024))
 TINY = ((4, 16),)
@@ -190,6 +196,49 @@ def topk_kl(now: Tensor, columns: Columns) -> Tensor:
     return listed + rest * (rest.log() - other.log())
 
 
+def dpo(logp: Tensor, columns: Columns, active: Tensor) -> Hand:
+    rewards = 0.1 * ((logp - columns["reference_logp"]) * active).sum(-1)
+    chosen, rejected = rewards[0::2], rewards[1::2]
+    margin = chosen - rejected
+    loss = -torch.nn.functional.logsigmoid(margin).mean()
+
+    def figures() -> list[Tensor]:
+        h = margin.detach()
+        return [chosen.detach().mean(), rejected.detach().mean(), h.mean(), (h > 0).float().mean()]
+
+    return loss, figures
+
+
+def topk_kd(student: Tensor, columns: Columns, active: Tensor) -> Hand:
+    teacher = columns["teacher_topk_logp"]
+    p = teacher.exp()
+    rest = (1 - p.sum(-1)).clamp(min=0)
+    other = (1 - student.exp().sum(-1)).clamp(min=1e-12)
+    listed = (p * (teacher - student)).sum(-1)
+    return token_mean(listed + torch.xlogy(rest, rest) - rest * other.log(), active), list
+
+
+def sft(logp: Tensor, columns: Columns, active: Tensor) -> Hand:
+    return -token_mean(logp, active), list
+
+
+def value_mse(value: Tensor, columns: Columns, active: Tensor) -> Hand:
+    target, old = columns["value_target"], columns["old_value"]
+    plain = (value - target).square()
+    cut = (torch.minimum(torch.maximum(value, old - 0.2), old + 0.2) - target).square()
+
+    def figures() -> list[Tensor]:
+        chosen = active.bool()
+        now, wanted = value.detach()[chosen], target[chosen]
+        return [
+            now.mean(),
+            token_mean((cut > plain).detach().float(), active),
+            1 - (wanted - now).var() / wanted.var(),
+        ]
+
+    return 0.5 * token_mean(torch.maximum(plain, cut), active), figures
+
+
 CONTENDERS: dict[str, tuple[Objective, Expression]] = {
     "grpo": (GRPO(), clipped(0.2, 0.2, row_mean)),
     "dr-grpo": (DrGRPO(), clipped(0.2, 0.2, constant)),
@@ -203,10 +252,16 @@ CONTENDERS: dict[str, tuple[Objective, Expression]] = {
     "dppo topk-tv": (DPPO(divergence="topk-tv"), region(topk_tv, 0.15)),
     "dppo topk-kl": (DPPO(divergence="topk-kl"), region(topk_kl, 0.05)),
     "dppo-critic": (DPPOCritic(), region(binary_tv, 0.15)),
+    "dpo": (DPO(), dpo),
+    "topk-kd": (TopKDistill(), topk_kd),
+    "sft": (CrossEntropy(), sft),
+    "value-regression": (ValueRegression(clip=0.2), value_mse),
 }
 
 
-def drawn(rows: int, tokens: int, device: str, *, lists: bool) -> tuple[Tensor, dict[str, Tensor]]:
+def drawn(
+    rows: int, tokens: int, device: str, needs: Collection[str]
+) -> tuple[Tensor, dict[str, Tensor]]:
     """A mask of responses of many lengths, and columns for it."""
     generator = torch.Generator(device=device).manual_seed(3)
 
@@ -221,11 +276,24 @@ def drawn(rows: int, tokens: int, device: str, *, lists: bool) -> tuple[Tensor, 
         "logp": (behavior + 0.3 * (uniform(rows, tokens) - 0.5)).clamp(max=-1e-4),
         "advantage": (uniform(rows) - 0.5)[:, None].expand(rows, tokens).contiguous(),
     }
-    if lists:
-        for name in ("topk_logp", "behavior_topk_logp"):
+    for name in ("topk_logp", "behavior_topk_logp", "teacher_topk_logp"):
+        if name in needs:
             scores = uniform(rows, tokens, LISTED + 1) * 4
             columns[name] = scores.log_softmax(-1)[..., :LISTED].contiguous()
+    if "reference_logp" in needs:
+        columns["reference_logp"] = behavior
+    if "value" in needs:
+        columns["value_target"] = (uniform(rows) > 0.5).float()[:, None].expand(mask.shape)
+        columns["old_value"] = uniform(rows, tokens)
+        columns["value"] = columns["old_value"] + 0.6 * (uniform(rows, tokens) - 0.5)
     return mask, columns
+
+
+def trained(needs: Collection[str]) -> str:
+    """The column that a gradient is found for."""
+    if "value" in needs:
+        return "value"
+    return "topk_logp" if "teacher_topk_logp" in needs else "logp"
 
 
 class WithoutMetrics(TokenBatch):
@@ -239,13 +307,15 @@ class WithoutMetrics(TokenBatch):
 
 def measure(name: str, rows: int, tokens: int, device: str, *, quick: bool) -> Measured:
     objective, expression = CONTENDERS[name]
-    lists = "topk_logp" in getattr(objective, "needs", ())
-    mask, columns = drawn(rows, tokens, device, lists=lists)
-    totals = totals_of(mask, response_tokens=tokens)
-    leaf = columns["logp"].clone().requires_grad_()
-    batch = token_batch(mask, {**columns, "logp": leaf}, totals)
+    needs = getattr(objective, "needs", frozenset())
+    mask, columns = drawn(rows, tokens, device, needs)
+    together = getattr(objective, "rows_together", 1)
+    totals = totals_of(mask, response_tokens=tokens, rows_together=together)
+    learned = trained(needs)
+    leaf = columns[learned].clone().requires_grad_()
+    batch = token_batch(mask, {**columns, learned: leaf}, totals)
     # The batch's own graph stays out of the measurement: both begin with a leaf.
-    given = {**batch.columns, "logp": leaf}
+    given = {**batch.columns, learned: leaf}
     batch = attrs.evolve(batch, columns=given)
     silent = WithoutMetrics(mask=mask, columns=given, totals=totals)
 
@@ -271,12 +341,13 @@ def measure(name: str, rows: int, tokens: int, device: str, *, quick: bool) -> M
     for call in (ours, theirs, bare, quiet):
         call()
         assert leaf.grad is not None
-        gradients.append(leaf.grad.masked_fill(~mask, 0.0))
+        active = mask if leaf.ndim == 2 else mask[..., None]
+        gradients.append(leaf.grad.masked_fill(~active, 0.0))
     for other in gradients[1:]:
         torch.testing.assert_close(gradients[0], other, rtol=1e-4, atol=1e-8)
 
     def checks() -> None:
-        token_batch(mask, {**columns, "logp": leaf}, totals)
+        token_batch(mask, {**columns, learned: leaf}, totals)
 
     timings = race(
         {
