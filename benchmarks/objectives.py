@@ -307,7 +307,7 @@ class WithoutMetrics(TokenBatch):
 
 def measure(name: str, rows: int, tokens: int, device: str, *, quick: bool) -> Measured:
     objective, expression = CONTENDERS[name]
-    needs = getattr(objective, "needs", frozenset())
+    needs: Collection[str] = getattr(objective, "needs", ())
     mask, columns = drawn(rows, tokens, device, needs)
     together = getattr(objective, "rows_together", 1)
     totals = totals_of(mask, response_tokens=tokens, rows_together=together)
