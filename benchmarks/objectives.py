@@ -7,10 +7,10 @@ metric, and once as the shortest expression that has the same loss and gradient.
 finds the two figures that verl logs of a policy loss as well, from detached tensors:
 ``actor/ppo_kl``, the mean of ``behavior_logp - logp``, and ``actor/pg_clipfrac``, the share of
 tokens (of responses, for gspo) that its rule cuts off; for reinforce, which cuts none off, the
-first alone. For dpo they are the rewards, margin and accuracy that TRL logs, for value regression the
-mean value, the share of values that were clipped and the explained variance that verl logs; sft and
-topk-kd have none but the loss. Both are given the mask of bools that a batch has; the expression turns it into
-numbers once.
+first alone. For dpo they are the rewards, margin and accuracy that TRL logs, for value regression
+the mean value, the share of values that were clipped and the explained variance that verl logs;
+sft and topk-kd have none but the loss. Both are given the mask of bools that a batch has; the
+expression turns it into numbers once.
 
 Told are the milliseconds of both; how many times the expression's time an objective takes, how
 many times that of the expression without figures (``of bare``), and how many times the latter

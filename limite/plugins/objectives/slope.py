@@ -39,9 +39,7 @@ class TokenLoss:
         slope.masked_fill_(zero, 0.0)
         return cls(value=(slope * batch.logp.detach()).masked_fill_(zero, 0.0), slope=slope)
 
-    def as_function_of(
-        self, batch: TokenBatch, value: Tensor, divisor: Tensor | float
-    ) -> Tensor:
+    def as_function_of(self, batch: TokenBatch, value: Tensor, divisor: Tensor | float) -> Tensor:
         """The sum ``value`` as a function of the tokens' log-probabilities."""
         inactive = batch.inactive if self.of_rows else None
         return with_slope(batch.logp, value, self.slope, divisor, inactive)
