@@ -55,8 +55,11 @@ class Hopeless(Unanswered):
 class Passing(Exception):
     """A failure after which the same request may succeed. ``read`` of a request may raise it."""
 
-    def __init__(self, reason: str, wait_s: float | None = None, *, for_all: bool = False) -> None:
+    def __init__(
+        self, reason: str, said: str = "", *, wait_s: float | None = None, for_all: bool = False
+    ) -> None:
         super().__init__(reason)
+        self.said = said
         self.wait_s = wait_s
         self.for_all = for_all
 
@@ -158,7 +161,7 @@ class Client:
         """
         data = None if body is None else json.dumps(body).encode()
         limit_s = self._timeout_s if timeout_s is None else timeout_s
-        failure = ""
+        failure = said = ""
         for attempt in range(self._retries + 1):
             self._keep_quiet()
             if self._ended.is_set():
@@ -166,21 +169,24 @@ class Client:
             try:
                 return read(_json(self._send(path, data, limit_s)))
             except Passing as error:
-                failure = str(error)
+                failure, said = str(error), self._without_key(error.said)
                 if attempt < self._retries:
                     self._tell_once(f"{self.host}: {failure}; asking again")
                 self._be_patient(attempt, error.wait_s, for_all=error.for_all)
             except Final as error:
-                said = error.said.replace(self._key, "***") if self._key else error.said
+                said = self._without_key(error.said)
                 if error.hopeless:
                     self.end()
                     raise Hopeless(f"{self.host} refuses every request: {error}", said) from None
                 raise Unanswered(str(error), said) from None
-        raise Unanswered(f"{failure}, {self._retries + 1} times")
+        raise Unanswered(f"{failure}, {self._retries + 1} times", said)
 
     def end(self) -> None:
         """No request is made from here on, nor waited for."""
         self._ended.set()
+
+    def _without_key(self, said: str) -> str:
+        return said.replace(self._key, "***") if self._key else said
 
     def _tell_once(self, text: str) -> None:
         with self._lock:
@@ -265,7 +271,7 @@ def _refusal(error: urllib.error.HTTPError) -> Passing | Final:
     reason = f"status {error.code}"
     if error.code in AGAIN:
         asked_s = _retry_after(error.headers.get("Retry-After", ""))
-        return Passing(reason, asked_s, for_all=error.code == 429)
+        return Passing(reason, _said(error), wait_s=asked_s, for_all=error.code == 429)
     hopeless = error.code in HOPELESS or 300 <= error.code < 400
     return Final(reason, _said(error), hopeless=hopeless)
 

@@ -25,7 +25,7 @@ from limite.core.validators import option
 from limite.plugins.engines.dialects import DIALECTS, Ask, Dialect, Lacks, ServerCall, Told
 from limite.plugins.engines.judge import response_of, wrongs
 from limite.plugins.engines.probe import Probe
-from limite.plugins.engines.push import Push, refuse_foreign
+from limite.plugins.engines.push import NotTaken, Push, refuse_foreign
 
 WEIGHTS = "weights"
 MODELS = "/v1/models"
@@ -227,14 +227,22 @@ class ServerRun:
         if self._pushed == policy.version:
             return
         started = time.perf_counter()
-        self._push(client, policy, self._context)
         version = str(policy.version) if self._push.tells_version else None
+        not_pushed = ""
         try:
+            try:
+                self._push(client, policy, self._context)
+            except NotTaken as error:
+                if self._pushed is not None:
+                    raise
+                not_pushed = str(error)
+                self._client = client = self._new_client()  # the other may have given up
             if not self._model and self._dialect.path.startswith("/v1"):
                 self._model = client.ask(MODELS, None, only_model)
-            self._probe(request, policy, version, self._ask)
+            self._probe(request, policy, version, self._ask, not_pushed=not_pushed)
         except Unanswered as error:
-            raise RunFailed(f"{client.host} does not answer: {error}") from None
+            also = f"; {not_pushed}" if not_pushed else ""
+            raise RunFailed(f"{client.host} does not answer: {error}{also}") from None
         except LimiteError as error:
             raise type(error)(f"{client.host}: {error}") from None
         self._pushed = policy.version

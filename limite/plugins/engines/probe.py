@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 
+from limite.core.endpoint.client import Unanswered
 from limite.core.errors import LimiteError, RunFailed
 from limite.core.kinds import EngineContext, Policy, Request
 from limite.plugins.engines.dialects import Ask, Lacks, Told
@@ -32,12 +33,20 @@ class Probe:
     _seen: list[Seen] = attrs.field(factory=list)  # at the first policy, and at the last
 
     def __call__(
-        self, request: Request, policy: Policy, version: str | None, ask: Callable[..., Ask]
+        self,
+        request: Request,
+        policy: Policy,
+        version: str | None,
+        ask: Callable[..., Ask],
+        *,
+        not_pushed: str = "",
     ) -> None:
-        """A LimiteError tells all that stands in the way."""
-        short = ask(request, policy, budget=min(PROBE_TOKENS, request.budget_tokens))
+        """A LimiteError tells all that stands in the way, ``not_pushed`` first: why the server has
+        not the weights, in which case nothing is asked of its probabilities."""
         if self._ask is None:
-            reasons = list(self._refusals(short, policy, version))
+            short = ask(request, policy, budget=min(PROBE_TOKENS, request.budget_tokens))
+            reasons = [not_pushed] if not_pushed else []
+            reasons += self._refusals(short, None if not_pushed else policy, version)
             if reasons:
                 raise LimiteError(
                     "the server cannot sample for this stage:\n  " + "\n  ".join(reasons)
@@ -48,15 +57,18 @@ class Probe:
             refuse_old_weights(earlier, seen, policy.version)
         self._seen = [*self._seen[:1], seen]
 
-    def _refusals(self, ask: Ask, policy: Policy, version: str | None) -> Iterator[str]:
+    def _refusals(self, ask: Ask, policy: Policy | None, version: str | None) -> Iterator[str]:
         context = self.context
         try:
             told = self.told(ask)
         except Lacks as error:
             yield from error.reasons
             return
+        except Unanswered as error:
+            yield f"it answers no request for tokens: {error}"
+            return
         wrong = list(wrongs(told, ask, context.tokenizer))
-        if version is not None and told.version != version:
+        if policy is not None and version is not None and told.version != version:
             wrong.append(
                 f"it says that it sampled with weights {told.version!r}, where version {version!r} "
                 "was pushed"
@@ -68,7 +80,9 @@ class Probe:
                 wrong.append(str(error))
         if context.temperature != 1.0:
             wrong += self._temperature(ask)
-        yield from wrong or disagreement(told, ask, policy, context)
+        yield from wrong
+        if policy is not None and not wrong:
+            yield from disagreement(told, ask, policy, context)
 
     def _temperature(self, ask: Ask) -> Iterator[str]:
         """Whether probabilities are of the temperature that it samples at."""

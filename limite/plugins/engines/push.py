@@ -46,10 +46,14 @@ class Push:
             try:
                 client.ask(call.path, _filled(call.body, filled), taken, timeout_s=self.timeout_s)
             except Unanswered as error:
-                raise RunFailed(
-                    f"{client.host} did not take up the weights of version {policy.version}: "
+                raise NotTaken(
+                    f"it did not take up the weights of version {policy.version}: "
                     f"{call.path}: {error}"
                 ) from None
+
+
+class NotTaken(RunFailed):
+    """A server that has not done what makes it take up new weights."""
 
 
 def taken(said: Any) -> None:

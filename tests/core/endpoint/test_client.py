@@ -97,6 +97,12 @@ def test_a_refusal_is_told_in_the_words_of_the_server(server: ChatServer, body, 
     assert KEY not in str(failed.value)
 
 
+def test_trouble_that_does_not_end_is_told_in_the_words_of_the_server(server: ChatServer) -> None:
+    server.always = (500, {}, json.dumps({"error": {"message": f"not with {KEY}"}}).encode())
+    with pytest.raises(Unanswered, match=r"status 500, 2 times: not with \*\*\*"):
+        ask(server, retries=1)
+
+
 def test_a_hopeless_refusal_ends_the_client(server: ChatServer) -> None:
     server.always = (403, {}, b"{}")
     asked = client(server)

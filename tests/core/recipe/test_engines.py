@@ -255,8 +255,21 @@ def test_a_server_that_will_not_take_weights_is_quoted(server: ModelServer, run:
     server.spoil = lambda path, reply: (
         {"success": False, "message": "no memory"} if path != PATH else reply
     )
-    with pytest.raises(RunFailed, match=r"did not take up the weights of version 0: .*'no memory'"):
+    wanted = r"did not take up the weights of version 0: /update.*: the server says 'no memory'"
+    with pytest.raises(LimiteError, match=wanted):
         run()
+
+
+def test_what_else_is_wrong_is_told_with_it(server: ModelServer, run: Any) -> None:
+    refusal = {"success": False, "message": "no"}
+    empty = {"text": "", "meta_info": {}}
+    server.spoil = lambda path, _reply: empty if path == PATH else refusal
+    with pytest.raises(LimiteError) as refused:
+        run()
+    first, pushed, lacking = str(refused.value).splitlines()
+    assert "the server cannot sample for this stage" in first
+    assert "did not take up the weights" in pushed
+    assert "it gives no log-probabilities" in lacking
 
 
 def test_a_drift_between_server_and_learner_is_measured(server: ModelServer, run: Any) -> None:
