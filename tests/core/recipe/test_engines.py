@@ -94,6 +94,7 @@ def test_a_stage_is_trained_through_a_server(server: ModelServer, run: Any) -> N
     assert not verify_run(result.path).violations
 
 
+@pytest.mark.nightly
 def test_a_killed_run_asks_for_nothing_twice(
     server: ModelServer, whole: Mapping[str, str], tmp_path: Path, digest: Any
 ) -> None:
@@ -142,14 +143,20 @@ def test_what_passes_does_not_stop_a_stage(
 
 
 def test_a_server_that_goes_away_is_named_and_the_run_goes_on(
-    server: ModelServer, run: Any, tmp_path: Path
+    server: ModelServer, run: Any, whole: Mapping[str, str], tmp_path: Path, digest: Any
 ) -> None:
     server.spoil = lambda path, reply: _broken(server) if len(sampled(server)) > 8 else reply
     with pytest.raises(RunFailed, match=rf"{server.host} did not answer: status 500, 2 times"):
-        run(name="gone")
+        run("stages.rl.engine.concurrency=1", name="gone")
+    came = Counter(sampled(server)[:8])
     server.spoil = lambda _path, reply: reply
     server.planned.clear()
-    assert go_on(tmp_path / "gone", echo=lambda _line: None).stages["rl"]["steps"] == 3
+    server.asked.clear()
+    resumed = go_on(tmp_path / "gone", echo=lambda _line: None)
+    assert digest(resumed.path) == whole
+    asked = Counter(sampled(server))
+    assert not came & asked, "asked for twice"
+    assert sum((came + asked).values()) == 3 * BATCH
 
 
 def _broken(server: ModelServer) -> bytes:
