@@ -98,7 +98,7 @@ def decode(data: Any) -> Any:
     """The value that JSON holds; a BadValue where ``encode`` writes nothing of the kind."""
     try:
         return _decode(data, DEPTH + 1)
-    except (ArithmeticError, TypeError, ValueError, LookupError) as error:
+    except (ArithmeticError, AttributeError, TypeError, ValueError, LookupError) as error:
         raise BadValue("malformed") from error
 
 

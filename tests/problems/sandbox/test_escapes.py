@@ -111,11 +111,12 @@ def test_without_layers_nearly_everything_gets_out() -> None:
 
 
 def test_the_doctor_finds_resource_limits_alone_wanting() -> None:
-    asked = ["doctor", "--json", "--backend", "rlimits", "--allow-weak-sandbox"]
+    asked = ["doctor", "--json", "--backend", "rlimits", "--allow-weak-sandbox", "--on", "secrets"]
     ended = in_private("-m", "limite", "gen", *asked)
     report = told(ended.stdout)
     assert ended.returncode == 1
-    assert report["escaped"] > 40
+    assert {each["group"] for each in report["attempts"]} == {"secrets"}
+    assert report["escaped"] == 5
     assert "attempts got out of the sandbox 'rlimits'" in ended.stderr
     assert "warning: this program runs with resource limits alone" in ended.stderr
 
@@ -123,7 +124,8 @@ def test_the_doctor_finds_resource_limits_alone_wanting() -> None:
 def test_who_is_not_root_is_held_too() -> None:
     if os.geteuid() != 0:
         pytest.xfail("this is not root already, and every other test tells of it")
-    ended = in_private("nobody", "-m", "limite", "gen", "doctor", "--json")
+    kinds = [f"--on={each}" for each in ("files", "secrets", "processes", "network", "system")]
+    ended = in_private("nobody", "-m", "limite", "gen", "doctor", "--json", *kinds)
     report = told(ended.stdout)
     assert report["escaped"] == 0, ended.stderr
     found = {each["backend"]: each for each in report["backends"]}
@@ -137,3 +139,17 @@ def test_where_there_is_no_sandbox_the_doctor_says_why(monkeypatch: pytest.Monke
     ended = CliRunner().invoke(cli, ["doctor", "--backend", "bwrap"])
     assert ended.exit_code == 1
     assert "bwrap: not to be had: bwrap is not installed" in ended.output
+
+
+def test_each_layer_holds_something_by_itself() -> None:
+    ended = in_private(str(HERE / "layers.py"))
+    assert ended.returncode == 0, ended.stderr
+    assert json.loads(ended.stdout.splitlines()[-1]) == {
+        "rlimits": {},
+        "uid-drop": {},
+        "no-capabilities": {},
+        "empty-root": {},
+        "landlock": {},
+        "seccomp": {},
+        "namespaces": {},
+    }

@@ -166,6 +166,42 @@ def test_one_program_does_not_affect_the_next(pool: Pool) -> None:
     assert first.value[7:] == [["program"], "", "program"]
 
 
+DAEMON = """
+import os, time
+def f():
+    if not os.fork():
+        os.setsid()
+        if not os.fork():
+            os.closerange(0, 64)
+            time.sleep(60)
+        os._exit(0)
+    os.wait()
+    return "left"
+"""
+ALONE = """
+import os
+def f():
+    found = []
+    for process in set(range(2, 300)) - {os.getpid()}:
+        try:
+            os.kill(process, 0)
+            found.append(process)
+        except (PermissionError, ProcessLookupError):
+            pass
+    return found
+"""
+
+
+def test_nothing_a_program_started_outlives_it(pool: Pool, backend: str) -> None:
+    if backend == "landlock":  # the filter is required there, so that nothing is started
+        assert "PermissionError" in pool.run(DAEMON, "f").error
+        return
+    setup = Setup(without=frozenset({"seccomp", "landlock"}))
+    with Pool(backend=backend, size=1, setup=setup) as without:
+        assert without.run(DAEMON, "f").value == "left"
+        assert without.run(ALONE, "f").value == []
+
+
 def test_the_hash_seed_is_the_one_that_was_asked_for(pool: Pool, backend: str) -> None:
     source = "import random\ndef f(): return [hash('a'), random.random()]"
     one = pool.run(source, "f").value

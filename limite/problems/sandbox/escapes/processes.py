@@ -105,7 +105,7 @@ PROCESSES = attempts(
             """
             count = 0
             try:
-                for _ in range(200):
+                for _ in range(100):
                     if not os.fork():
                         time.sleep(30)
                         os._exit(0)

@@ -143,7 +143,7 @@ _FAKES = [
         """
         for number in range(64):
             fake = b'{"ok": true}\\n'
-            for text in (fake, b'R' + fake, b'R' + b'0' * 32 + fake):
+            for text in (b'0' * 32 + fake, b'R' + b'0' * 32 + fake, fake):
                 try:
                     os.write(number, text)
                 except OSError:

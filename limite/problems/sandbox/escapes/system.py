@@ -10,7 +10,11 @@ SYSTEM = attempts(
         ("become root", "os.setuid(0); os.setgid(0); return os.getuid() == 0 and 'root'"),
         (
             "mount a file system",
-            "return libc.mount(b'tmpfs', w['folder'].encode(), b'tmpfs', 0, None) == 0",
+            """
+            place = w["folder"].encode()
+            made = libc.mount(b"tmpfs", place, b"tmpfs", 0, None) == 0
+            return made and libc.umount2(place, 2) == 0
+            """,
         ),
         ("make a user namespace", "return call(272, 97, 0x10000000) >= 0"),
         ("make a namespace of mounts", "return call(272, 97, 0x20000) >= 0"),
