@@ -59,7 +59,7 @@ from limite.plugins.optimizers.adamw import AdamW
 from limite.plugins.schedules.constant import Constant
 
 TOKENIZER = CharacterTokenizer()
-ROUNDS = 5
+ROUNDS = 3
 MICROBATCH_TOKENS = 8192
 MEDIAN_TOKENS, LONGEST_TOKENS = 16, 256
 
@@ -105,7 +105,7 @@ def heavy_tailed(count: int, longest: int = LONGEST_TOKENS) -> tuple[int, ...]:
 
 def jobs(*, tiny: bool) -> Iterator[Job]:
     """The workload, at two shares of flat groups, as whole groups are flat or not."""
-    groups, rollouts, longest = (2, 4, 40) if tiny else (8, 8, LONGEST_TOKENS)
+    groups, rollouts, longest = (2, 4, 20) if tiny else (8, 8, LONGEST_TOKENS)
     for flat in (1,) if tiny else (5, 6):
         yield Job(
             name=f"{flat} of {groups} groups flat",
@@ -126,7 +126,7 @@ def long_prompts(*, tiny: bool) -> Job:
         rollouts=rollouts,
         prompt_tokens=prompt,
         flat=0,
-        lengths=(32,) * (groups * rollouts),
+        lengths=(6 if tiny else 32,) * (groups * rollouts),
         width=32 if tiny else 192,
     )
 
@@ -414,7 +414,7 @@ def race(
 
 
 def measured(*, tiny: bool) -> Iterator[Measured]:
-    rounds = 2 if tiny else ROUNDS
+    rounds = 1 if tiny else ROUNDS
     for job in jobs(tiny=tiny):
         yield race(job, "limite", Limite(job), "naive", Naive(job), rounds)
     job = long_prompts(tiny=tiny)

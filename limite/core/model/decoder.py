@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from limite.core.errors import LimiteError
 from limite.core.kernels.layout import Layout
@@ -36,6 +37,10 @@ class Decoder(nn.Module):
 
     embed_tokens: Matrix
     layers: nn.ModuleList
+
+    recompute: bool = False
+    """Whether the backward pass computes what happens inside a layer again, of which then only what
+    goes in is kept: less memory, about a third more arithmetic, the same bits."""
 
     def __init__(self, spec: DecoderSpec) -> None:
         super().__init__()
@@ -67,6 +72,12 @@ class Decoder(nn.Module):
     @abstractmethod
     def _step(self, weights: Any, tokens: Tensor, cache: Cache) -> Tensor:
         """One token ``[R]`` for each row with the weights taken before; hidden ``[R, width]``."""
+
+    def through(self, block: nn.Module, *inputs: Any) -> Any:
+        """What ``block`` makes of ``inputs``; ``_run`` calls its blocks by it."""
+        if self.recompute and torch.is_grad_enabled():
+            return checkpoint(block, *inputs, use_reentrant=False, preserve_rng_state=False)
+        return block(*inputs)
 
     # What everybody asks
 

@@ -120,7 +120,7 @@ class LimiteDecoder(Decoder):
                 states = [history.get(state, stream) for state in self.taps[layer]]
                 mixture, base = self.mudd(layer, stream, normal, states)
                 inputs = rms_norm(mixture)
-            stream, normal = block(inputs, base, shared)
+            stream, normal = self.through(block, inputs, base, shared)
             if layer + 1 in self.tapped:
                 history[layer + 1] = stream
             if note is not None:

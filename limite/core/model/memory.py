@@ -19,13 +19,17 @@ BYTES = 4  # of a float32
 TRAINED_COPIES = 4
 
 
-def training_bytes(spec: DecoderSpec, parameters: int, tokens: int) -> int:
+def training_bytes(
+    spec: DecoderSpec, parameters: int, tokens: int, *, recompute: bool = False
+) -> int:
     """Beside the weights: gradients, moments, and what the backward pass keeps of each layer.
 
-    All in float32. ``tokens`` are those that go through the model at once.
+    All in float32. ``tokens`` are those that go through the model at once. With ``recompute`` two
+    states of each layer are kept, and the rest of one layer at a time.
     """
     heads = (2 * spec.heads + 4 * spec.kv_heads) * spec.head_width
-    kept = spec.layers * (10 * spec.width + 4 * spec.mlp_width + heads)
+    inside = 10 * spec.width + 4 * spec.mlp_width + heads
+    kept = inside + spec.layers * 2 * spec.width if recompute else spec.layers * inside
     return BYTES * ((TRAINED_COPIES - 1) * parameters + tokens * kept)
 
 

@@ -159,7 +159,7 @@ def _stage_plan(
         longest = stage.batch * texts.longest_document
         if stage.microbatch_tokens is not None:
             longest = min(longest, max(stage.microbatch_tokens, texts.longest_document))
-        memory += training_bytes(spec, parameters, longest)
+        memory += training_bytes(spec, parameters, longest, recompute=stage.recompute)
         notes = _of_windows(stage, others[name])
     elif isinstance(stage, Pretrain):
         steps = updates = stage.steps
@@ -168,7 +168,7 @@ def _stage_plan(
         rows = trained / max(texts.mean_document - 1, 1)
         operations += 3.0 * rows * mixing(texts.mean_document)
         longest = min(max(stage.microbatch_tokens, texts.longest_document), stage.batch_tokens)
-        memory += training_bytes(spec, parameters, longest)
+        memory += training_bytes(spec, parameters, longest, recompute=stage.recompute)
         notes = texts.notes
         objective, reads = _reads(stage.objective, registry)
     elif isinstance(stage, Distill):
@@ -182,7 +182,9 @@ def _stage_plan(
         sampled = rows * stage.response_tokens if stage.on_policy else 0
         longest = max(stage.microbatch_tokens, texts.longest_document)
         longest = min(longest, stage.batch * texts.longest_document)
-        memory += training_bytes(spec, parameters, longest) + BYTES * teacher
+        memory += (
+            training_bytes(spec, parameters, longest, recompute=stage.recompute) + BYTES * teacher
+        )
         objective, reads = _reads(stage.objective, registry)
     elif isinstance(stage, Preference):
         steps = updates = stage.steps
@@ -194,7 +196,7 @@ def _stage_plan(
         operations += (3.0 * rows + read) * mixing(texts.mean_document)
         longest = max(stage.microbatch_tokens, 2 * texts.longest_document)
         longest = min(longest, 2 * stage.batch * texts.longest_document)
-        memory += training_bytes(spec, parameters, longest)
+        memory += training_bytes(spec, parameters, longest, recompute=stage.recompute)
         memory += 0 if stage.precompute_reference else BYTES * parameters
         if stage.sampled is not None:
             sampled = 2 * stage.sampled.count * stage.sampled.max_tokens
@@ -220,7 +222,7 @@ def _stage_plan(
         longest_row = texts.longest_prompt + budget
         # A micro-batch is never larger than all there is.
         longest = min(max(stage.microbatch_tokens, longest_row), rows * longest_row)
-        learning = training_bytes(spec, parameters, longest)
+        learning = training_bytes(spec, parameters, longest, recompute=stage.recompute)
         if stage.critic is not None:
             # It reads every response once, and where it learns goes through them as the policy.
             passes = 1 if stage.critic.mode == "frozen" else 4
@@ -240,7 +242,12 @@ def _stage_plan(
         trained = round(stage.steps * stage.batch * row)
         operations = 6.0 * parameters * trained + 3.0 * stage.steps * stage.batch * mixing(row)
         memory += BYTES * parameters  # the best there was
-        memory += training_bytes(spec, parameters, max(stage.microbatch_tokens, round(row)))
+        memory += training_bytes(
+            spec,
+            parameters,
+            max(stage.microbatch_tokens, round(row)),
+            recompute=stage.recompute,
+        )
         objective, reads = _reads(stage.objective, registry)
     elif isinstance(stage, Soup):
         steps = 1

@@ -29,7 +29,7 @@ class Row:
 
 @attrs.frozen(kw_only=True, eq=False)
 class Replay:
-    """What the learner says of sampled tokens. ``T`` is the longest completion."""
+    """What the learner says of sampled tokens. ``T`` is the longest completion, but at least 1."""
 
     logp: Tensor  # [B, T] nats, 0 at inactive positions
     entropy: Tensor | None  # [B, T] nats
@@ -79,7 +79,8 @@ def pack(
         for row, before, length in zip(rows, taken, lengths, strict=True)
     ]
     own = Layout.from_lengths([len(each) for each in kept], device=device)
-    columns = torch.arange(max((len(row.completion) for row in rows), default=0), device=device)
+    width = max((len(row.completion) for row in rows), default=0)
+    columns = torch.arange(max(width, 1), device=device)
     mask = columns < _column([len(row.completion) for row in rows], device)  # [B, T]
     before = _column([len(row.prompt) - 1 for row in rows], device) + columns  # [B, T]
     places = torch.cat((before, _column([length - 1 for length in lengths], device)), dim=1)

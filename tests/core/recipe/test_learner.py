@@ -47,13 +47,15 @@ def test_micro_batches_change_nothing_but_rounding(finished, tmp_path):
     assert moved > 1e-5
 
 
-def learner_of(objective):
+def learner_of(objective, noted=None):
+    noted = [] if noted is None else noted
     tokenizer = CharacterTokenizer()
     spec = ModelSpec(width=16, layers=1, heads=2, kv_heads=1, head_width=8, mlp_width=24)
     session = SimpleNamespace(
         decoder=build_decoder(spec.filled(tokenizer.vocabulary), Seeds(1)),
         clocks=SimpleNamespace(step=3),
         context=SimpleNamespace(place=lambda step: f"stage 'rl' after step {step}"),
+        note_failure=lambda told: noted.append(told),
     )
     stage = RL(problems=Mix({"gcd": 1.0}), objective=objective)
     return Learner(session=session, stage=stage, objective=objective, response_tokens=8)
@@ -85,7 +87,8 @@ def test_rows_without_signal_are_skipped_only_where_they_add_nothing(columns, sk
 
 
 def test_numbers_that_are_not_finite_end_the_run_with_a_sentence():
-    learner = learner_of(objective_that_reads("behavior_logp", "advantage"))
+    noted = []
+    learner = learner_of(objective_that_reads("behavior_logp", "advantage"), noted)
     row = ScoredRow(
         row=Row(prompt=(1, 5), completion=(6, 2)),
         behavior_logp=(-1.0, -1.0),
@@ -95,6 +98,10 @@ def test_numbers_that_are_not_finite_end_the_run_with_a_sentence():
     totals = Totals(tokens=2, active_rows=1, rows=1, response_tokens=8)
     with pytest.raises(RunFailed, match=r"stage 'rl' after step 3: 'logp' is not finite"):
         learner.update([row], totals)
+    assert noted == [
+        "stage 'rl' after step 3: 'logp' is not finite at 1 of 2 active tokens; no optimizer step "
+        "was taken"
+    ]
 
 
 def test_credit_that_does_not_fit_its_group_is_refused():

@@ -18,6 +18,7 @@ from limite.core.seeds import Seeds
 from limite.core.train.columns import token_batch, totals_of
 from limite.core.train.replay import Row, pack, parts, replay
 from limite.core.train.values import replay_values
+from limite.core.types import Totals
 from limite.plugins.attention.local_global import LocalGlobal
 from limite.plugins.attention.simplicial import Simplicial
 from limite.plugins.objectives.dppo import DPPO
@@ -186,6 +187,25 @@ def test_micro_batches_count_what_is_laid_out(decoders):
     assert parts(decoder, rows, 26, share_prompts=False) == [[0, 1], [2, 3]]
     uneven = [*rows[:3], Row(prompt=(4,), completion=(5,))]
     assert parts(decoder_of(Particular(ragged=False)), uneven, 26) == [[0, 1], [2, 3]]
+
+
+@pytest.mark.parametrize("share", [False, True])
+def test_rows_without_tokens_add_nothing_through_the_same_parameters(decoders, share):
+    """So a part of an update that has none of its tokens still takes part in what follows."""
+    decoder = decoders["windows"].to(torch.float64)
+    rows = [Row(prompt=(3, 4, 5), completion=()) for _ in range(3)]
+    said = replay(decoder, rows, share_prompts=share)
+    columns = {
+        "logp": said.logp,
+        "behavior_logp": torch.zeros(said.mask.shape),
+        "advantage": torch.ones(said.mask.shape),
+    }
+    totals = Totals(tokens=7, active_rows=2, rows=5, response_tokens=9)  # others have some
+    loss = DPPO()(token_batch(said.mask, columns, totals)).value
+    decoder.zero_grad()
+    loss.backward()
+    assert loss.item() == 0.0
+    assert all(each.grad is not None and not each.grad.any() for each in decoder.parameters())
 
 
 def test_branches_that_go_on_from_nothing_are_refused():

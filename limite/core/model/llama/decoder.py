@@ -86,7 +86,7 @@ class LlamaDecoder(Decoder):
         normal = rms_norm(stream, gains[0], eps=self.spec.norm_epsilon)
         for layer, block in enumerate(self.layers):
             inputs = normal
-            stream, normal = block(inputs, stream, gains[layer + 1], shared)
+            stream, normal = self.through(block, inputs, stream, gains[layer + 1], shared)
             if note is not None:
                 note(layer, inputs, stream)
         return normal

@@ -17,6 +17,7 @@ from limite.core.checkpoint.state import (
 from limite.core.errors import LimiteError
 from limite.core.kinds import Advantage, LRSchedule, Objective, Optimizer
 from limite.core.model.critic import Critic
+from limite.core.recipe.runners.session import keep_less_of
 from limite.core.recipe.runners.stepper import Stepper
 from limite.core.recipe.runners.values import Said, TaughtRow, Values, outputs_of
 from limite.core.recipe.stages import RL
@@ -56,6 +57,7 @@ class StageCritic:
             saved = context.final_checkpoint(settings.start).payloads[PAYLOAD]
         restore_module(critic, saved)
         stepper = None
+        keep_less_of(critic, stage.recompute)
         if settings.mode == "frozen":
             critic.requires_grad_(False)
         else:

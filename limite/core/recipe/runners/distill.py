@@ -175,6 +175,7 @@ def run(context: StageContext) -> dict[str, Any]:
         total_updates=stage.steps,
         clip_norm=stage.clip_norm,
         keep=stage.keep,
+        recompute=stage.recompute,
     )
     if stage.on_policy:
         refuse_missing_rollouts(context, session.clocks.step)

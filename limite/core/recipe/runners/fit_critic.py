@@ -47,6 +47,7 @@ class CriticSession(TrainingSession):
             total_updates=stage.steps,
             clip_norm=stage.clip_norm,
             keep=stage.keep,
+            recompute=stage.recompute,
         )
 
     def begin(self, *, restored: bool) -> nn.Module:

@@ -204,7 +204,9 @@ class Learner:
                 result = self.objective(token_batch(mask, columns, totals))
             except FloatingPointError as error:
                 where = self.session.context.place(self.session.clocks.step)
-                raise RunFailed(f"{where}: {error}; no optimizer step was taken") from error
+                told = f"{where}: {error}; no optimizer step was taken"
+                self.session.note_failure(told)
+                raise RunFailed(told) from error
             loss += accumulate(result.value)
             combine(metrics, dict(result.metrics))
         optim = self.session.update(loss)
@@ -238,6 +240,10 @@ class Learner:
             if self.critic is not None:
                 taught = [row.taught for row in picked if row.counts and row.taught is not None]
                 where = self.session.context.place(self.session.clocks.step)
-                combine(metrics, self.critic.update(taught, where=where))
+                try:
+                    combine(metrics, self.critic.update(taught, where=where))
+                except RunFailed as error:
+                    self.session.note_failure(str(error))
+                    raise
             combine(metrics, self.update(picked, totals))
         return {name: metric.result() for name, metric in metrics.items()}

@@ -147,6 +147,7 @@ def run(context: StageContext) -> dict[str, Any]:
         total_updates=stage.steps,
         clip_norm=stage.clip_norm,
         keep=stage.keep,
+        recompute=stage.recompute,
     )
     reference = PairReference(context, stage, data)
     learner = PairLearner(stage, session.decoder, data, reference)

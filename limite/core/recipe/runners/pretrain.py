@@ -52,6 +52,7 @@ def run(context: StageContext) -> dict[str, Any]:
         total_updates=stage.steps,
         clip_norm=stage.clip_norm,
         keep=stage.keep,
+        recompute=stage.recompute,
     )
     if session.clocks.step:
         stream.restore(session.saved_state[STREAM], session.saved_payloads[STREAM])

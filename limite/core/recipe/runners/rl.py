@@ -119,6 +119,7 @@ def run(context: StageContext) -> dict[str, Any]:
         total_updates=stage.steps * (stage.off_policy_updates + 1),
         clip_norm=stage.clip_norm,
         keep=stage.keep,
+        recompute=stage.recompute,
     )
     refuse_missing_rollouts(context, session.clocks.step)
     largest = stage.max_tokens if stage.budget == "fixed-response" else context.model.context

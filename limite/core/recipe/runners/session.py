@@ -17,7 +17,8 @@ from limite.core.checkpoint.state import (
     restore_module,
     restore_optimizer,
 )
-from limite.core.errors import LimiteError
+from limite.core.errors import LimiteError, RunFailed
+from limite.core.jsonl import append_jsonl
 from limite.core.kinds import LRSchedule, Optimizer
 from limite.core.recipe.declared import DATA, PROTOCOL
 from limite.core.recipe.runners.stepper import Stepper
@@ -59,6 +60,7 @@ class TrainingSession:
         total_updates: int,
         clip_norm: float,
         keep: int,
+        recompute: bool,
     ) -> None:
         self.context = context
         saved = newest_checkpoint(context.checkpoints, echo=context.echo)
@@ -67,6 +69,7 @@ class TrainingSession:
         elif context.was_begun():
             context.echo(f"{context.name}: no usable checkpoint; starts from its beginning")
         self.module = self.begin(restored=saved is not None)
+        keep_less_of(self.module, recompute)
         self.stepper = Stepper(
             module=self.module,
             settings=optimizer,
@@ -131,9 +134,29 @@ class TrainingSession:
         A loss or gradient that is not finite raises ``RunFailed`` before anything is changed.
         """
         where = self.context.place(self.clocks.step)
-        rate, norm = self.stepper.update(loss, self.clocks.updates, where=where)
+        try:
+            rate, norm = self.stepper.update(loss, self.clocks.updates, where=where)
+        except RunFailed as error:
+            self.note_failure(str(error))
+            raise
         self.clocks.updates += 1
         return {"optim/lr": rate, "optim/gradient_norm": norm}
+
+    def note_failure(self, told: str) -> None:
+        """Records that the update of the next step met numbers that are not finite."""
+        append_jsonl(
+            self.context.directory / "health.jsonl",
+            [
+                {
+                    "step": self.clocks.step + 1,
+                    "gate": "finite",
+                    "figure": None,
+                    "limit": "finite",
+                    "passed": False,
+                    "told": told,
+                }
+            ],
+        )
 
     def save(
         self,
@@ -161,6 +184,15 @@ class TrainingSession:
     def parameters(self) -> int:
         """How many numbers are trained."""
         return sum(parameter.numel() for parameter in self.module.parameters())
+
+
+def keep_less_of(module: nn.Module, recompute: bool) -> None:
+    """Has every decoder in ``module`` compute layers again in the backward pass, or not."""
+    from limite.core.model.decoder import Decoder
+
+    for each in module.modules():
+        if isinstance(each, Decoder):
+            each.recompute = recompute
 
 
 def accumulate(loss: torch.Tensor) -> float:

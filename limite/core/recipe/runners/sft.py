@@ -148,6 +148,7 @@ def run(context: StageContext) -> dict[str, Any]:
         total_updates=stage.steps,
         clip_norm=stage.clip_norm,
         keep=stage.keep,
+        recompute=stage.recompute,
     )
     if session.clocks.step > session.clocks.data_step:
         saved, ours = (each.get("windows") for each in (session.saved_state, reading.cursor))

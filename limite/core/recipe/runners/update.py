@@ -90,7 +90,9 @@ def update(
             result = objective(token_batch(mask, columns, totals))
         except FloatingPointError as error:
             where = session.context.place(session.clocks.step)
-            raise RunFailed(f"{where}: {error}; no optimizer step was taken") from error
+            told = f"{where}: {error}; no optimizer step was taken"
+            session.note_failure(told)
+            raise RunFailed(told) from error
         loss += accumulate(result.value)
         combine(metrics, result.metrics)
     optim = session.update(loss)

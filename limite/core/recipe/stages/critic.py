@@ -91,6 +91,7 @@ class FitCritic(Stage):
     lr_schedule: LRSchedule | str = "constant"
     clip_norm: float = fields.clip_norm()
     microbatch_tokens: int = fields.microbatch_tokens("critic")
+    recompute: bool = fields.recompute()
     checkpoint_every: int = fields.checkpoint_every(50, "updates")
     keep: int = fields.keep()
     save_in_background: bool = fields.save_in_background()

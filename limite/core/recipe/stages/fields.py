@@ -64,6 +64,12 @@ def optional_microbatch_tokens() -> Any:
     return _field(None, optional(and_(ge(1), le(MOST))), told, "tokens")
 
 
+def recompute() -> Any:
+    """Less memory for more arithmetic."""
+    told = "whether layers are computed again in the backward pass, for less memory"
+    return attrs.field(default=False, metadata={"help": told})
+
+
 def checkpoint_every(default: int, unit: str = "steps") -> Any:
     """How often the stage is saved."""
     return count(default, unit=unit)

@@ -66,6 +66,7 @@ class Preference(Stage):
     lr_schedule: LRSchedule | str = "warmup-stable-decay"
     clip_norm: float = fields.clip_norm()
     microbatch_tokens: int = fields.microbatch_tokens()
+    recompute: bool = fields.recompute()
     checkpoint_every: int = fields.checkpoint_every(100)
     keep: int = fields.keep()
     save_in_background: bool = fields.save_in_background()

@@ -157,6 +157,7 @@ class RL(Stage):
     stop_after_flat_batches: int = fields.count(
         8, unit="rollout batches", told="in a row without anything to learn: the run fails"
     )
+    recompute: bool = fields.recompute()
     checkpoint_every: int = fields.checkpoint_every(10, "rollout batches")
     keep: int = fields.keep()
     save_in_background: bool = fields.save_in_background()
