@@ -92,7 +92,21 @@ def test_other_penalties_are_refused_and_go_on_when_declared(stopped, tmp_path, 
     recipe_before = read_receipt(stopped / "receipt.json")["recipe_sha256"]
     said = []
     copy = shutil.copytree(stopped, tmp_path / "copy")
-    go_on(stopped, overrides=[PENALTY], declared=[token], echo=said.append)
+    kept = {}
+    restore = rl.Rollouts.restore
+
+    def look(self, state, changed=()):
+        fresh = self.state()
+        restore(self, state, changed)
+        now = self.state()
+        kept["curriculum"] = now["curriculum"] == state["curriculum"] != fresh["curriculum"]
+        before = state["rollout_schedule"]
+        kept["schedule"] = now["rollout_schedule"] == fresh["rollout_schedule"] != before
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rl.Rollouts, "restore", look)
+        go_on(stopped, overrides=[PENALTY], declared=[token], echo=said.append)
+    assert kept == {"curriculum": True, "schedule": True}
     assert any(line.startswith("declared: protocol changed after rl@2: ") for line in said)
     receipt = read_receipt(stopped / "receipt.json")
     (change,) = receipt["changes"]
