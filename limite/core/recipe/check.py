@@ -40,6 +40,7 @@ from limite.core.recipe.overlap_checks import (
 from limite.core.recipe.pretrain_checks import pretrain_faults
 from limite.core.recipe.problem_checks import Texts, problem_faults
 from limite.core.recipe.recipe import Recipe
+from limite.core.recipe.reworded_checks import reworded_faults
 from limite.core.recipe.sampled_checks import sampled_faults
 from limite.core.recipe.soup_checks import soup_faults
 from limite.core.recipe.stability_checks import stability_faults
@@ -185,6 +186,7 @@ def look_over(recipe: Recipe, registry: Registry, *, complete: bool = True) -> F
                 ask(engine_faults(recipe, stage), *place)
             ask(dealing_faults(stage), *place)
             ask(curriculum_faults(stage), *place)
+            ask(reworded_faults(stage, questions.after(name)), *place)
             found = stability_faults(recipe, name, stage, registry, in_data, readable=readable)
             ask(found, *place)
             ask(turn_faults(stage), *place)

@@ -33,6 +33,7 @@ class Question(NamedTuple):
 
     stage: str
     text: str
+    answer: str = ""
 
 
 @attrs.define(kw_only=True, eq=False)
@@ -89,7 +90,10 @@ class Questions:
             problems: Iterable[Problem] = ()
             with contextlib.suppress(LimiteError, AttributeError):
                 problems = self._problems(name, self.recipe.stages[name])
-            questions = {text_hash(each.problem): Question(name, each.problem) for each in problems}
+            questions = {
+                text_hash(each.problem): Question(name, each.problem, each.answer.value)
+                for each in problems
+            }
             self.drawn[name] = questions
         return self.drawn[name]
 

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from limite.core.health.numerics import check_gradient_norm
+from limite.core.train.norms import joint_norm
 
 
 @torch.no_grad()
@@ -16,16 +17,11 @@ def clip_gradient_norm(
 ) -> float:
     """Scale all gradients so that their joint norm is at most ``limit``; the norm before.
 
-    The norm is summed in float64, so neither bfloat16 rounding nor overflow can reach it. A norm
-    that is not finite raises RunFailed, which says ``where``, with gradients and weights as they
-    were.
+    A norm that is not finite raises RunFailed, which says ``where``, with gradients and weights as
+    they were.
     """
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
-    if not gradients:
-        return 0.0
-    norms = torch._foreach_norm(gradients, 2, dtype=torch.float64)
-    device = norms[0].device
-    norm = float(torch.linalg.vector_norm(torch.stack([each.to(device) for each in norms])))
+    norm = joint_norm(gradients)
     check_gradient_norm(norm, where=where)
     if norm > limit:
         torch._foreach_mul_(gradients, limit / norm)

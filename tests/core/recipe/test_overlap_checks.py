@@ -15,6 +15,7 @@ from limite.core.recipe.engine import RunResult
 from limite.core.recipe.load import load_recipe
 from limite.core.recipe.problem_source import held_out_problems
 from limite.core.recipe.recipe import evaluation_seeds
+from limite.core.separation import is_held_out
 
 MIX = "{ sources = { linear-equation = 1 }, difficulty = [0.0, 0.0] }"
 HEAD = f"""
@@ -187,3 +188,89 @@ def test_a_recipe_with_other_mistakes_is_told_of_those(tmp_path: Path, asked: li
     found = told(tmp_path, stage + EVAL, "stages.after.count=x")
     assert found
     assert not any("trains on" in line for line in found)
+
+
+def reinforcement(tmp_path: Path, *texts: str, curriculum: str = '"pass-rate"') -> str:
+    """A stage that draws from a file of these problems, whose answer is 1, and of some others."""
+    others = [f"{number}+1=?" for number in range(40)]
+    for name, found in (("problems", [*others, *texts]), ("others", others)):
+        write_jsonl(
+            tmp_path / f"{name}.jsonl",
+            [{"problem": text, "answer": {"type": "integer", "value": "1"}} for text in found],
+        )
+    sources = f'{{ "{tmp_path}/problems.jsonl" = 1, "{tmp_path}/others.jsonl" = 1 }}'
+    return f"""
+[stages.rl]
+type = "rl"
+problems = {{ sources = {sources} }}
+curriculum = {curriculum}
+groups = 4
+max_tokens = 6
+"""
+
+
+LONG = "A baker has 17 trays with 12 rolls and sells 150 of them before noon. How many are left"
+REWORDED = (
+    "The baker has 17 trays with 12 rolls and sells 150 of them before noon. How many are left"
+)
+
+
+def asking(tmp_path: Path, *texts: str) -> str:
+    """A soup that asks all of these problems, whose answer is 1."""
+    write_jsonl(
+        tmp_path / "asked.jsonl",
+        [{"problem": text, "answer": {"type": "integer", "value": "1"}} for text in texts],
+    )
+    return f"""
+[stages.soup]
+type = "soup"
+of = ["sft", "rl"]
+greedy = {{ benchmark = "{tmp_path}/asked.jsonl", max_tokens = 6 }}
+"""
+
+
+def told_of_sharing(tmp_path: Path, stages: str) -> list[str]:
+    """What is told; that such texts do not fit the small model is of no interest."""
+    return [line for line in told(tmp_path, stages) if "mean ability" in line]
+
+
+def test_problems_of_a_benchmark_in_a_file_that_is_trained_on(tmp_path: Path) -> None:
+    (held,) = [text for text in ("5-2=?", "x=4-2, x=?") if not is_held_out(text)][:1]
+    stages = reinforcement(tmp_path, held) + asking(tmp_path, held, "9-9=?")
+    (message,) = told_of_sharing(tmp_path, stages)
+    place = f"{tmp_path}/problems.jsonl"
+    assert message == (
+        f'stages.rl.problems.sources."{place}": {place} trains on 1 problem that '
+        f"'soup' asks, such as {held!r}; leave them out of it, or that score would not mean ability"
+    )
+    assert told_of_sharing(tmp_path, reinforcement(tmp_path) + asking(tmp_path, held)) == []
+
+
+def test_problems_that_are_asked_in_other_words(tmp_path: Path) -> None:
+    assert not is_held_out(REWORDED)
+    stages = reinforcement(tmp_path, REWORDED) + asking(tmp_path, LONG)
+    (message,) = told_of_sharing(tmp_path, stages)
+    assert "trains on 1 problem that 'soup' asks in other words, such as" in message
+    assert f"{REWORDED!r} for {LONG!r}" in message
+    # With another number it is another problem, and so it is with another answer.
+    other = asking(tmp_path, LONG.replace("150", "151"))
+    assert told_of_sharing(tmp_path, reinforcement(tmp_path, REWORDED) + other) == []
+    same = asking(tmp_path, LONG)
+    place = tmp_path / "asked.jsonl"
+    place.write_text(place.read_text().replace('"value":"1"', '"value":"2"'))
+    assert '"value":"2"' in place.read_text()
+    assert told_of_sharing(tmp_path, reinforcement(tmp_path, REWORDED) + same) == []
+
+
+def test_a_pool_may_not_name_what_is_asked_though_it_is_left_out(
+    tmp_path: Path, asked: list[str]
+) -> None:
+    """Drawing leaves out held-out problems of a file; a pool that names one is a mistake."""
+    assert told(tmp_path, reinforcement(tmp_path, asked[1]) + EVAL) == []
+    pool = f'{{ type = "annealed", pool = "{tmp_path}/problems.jsonl" }}'
+    (message,) = told(tmp_path, reinforcement(tmp_path, asked[1], curriculum=pool) + EVAL)
+    assert message.startswith(
+        f"stages.rl.curriculum: {tmp_path}/problems.jsonl names 1 problem that 'after' asks, "
+        f"such as {asked[1]!r}"
+    )
+    assert told(tmp_path, reinforcement(tmp_path, curriculum=pool) + EVAL) == []

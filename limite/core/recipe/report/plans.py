@@ -35,7 +35,14 @@ GRADIENT_NORM = Plan(
     bounds=(0, None),
 )
 
-OPTIMIZER = (LEARNING_RATE, GRADIENT_NORM)
+UPDATE_NORM = Plan(
+    title="Update norm",
+    note="How far an update moved the weights.",
+    columns={"optim/update_norm": "update norm"},
+    bounds=(0, None),
+)
+
+OPTIMIZER = (LEARNING_RATE, GRADIENT_NORM, UPDATE_NORM)
 
 SUPERVISED = (
     Plan(title="Loss", note="Nats per target token.", columns={"loss": "loss"}),

@@ -117,10 +117,11 @@ class StageCritic:
             loss, metrics = self.values.judge_before(rows, where=where)
         else:
             loss, metrics = self.values.learn(rows, where=where)
-            rate, norm = self.stepper.update(loss, self.updates, where=where)
+            rate, norm, moved = self.stepper.update(loss, self.updates, where=where)
             self.updates += 1
             metrics["value/lr"] = Metric(how="mean", value=rate)
             metrics["value/gradient_norm"] = Metric(how="mean", value=norm)
+            metrics["value/update_norm"] = Metric(how="mean", value=moved)
         return metrics | {"value/loss": Metric(how="mean", value=loss)}
 
     def state(self) -> dict[str, Any]:

@@ -244,7 +244,7 @@ def one_batch(
     started = time.perf_counter()
     rows = credited_rows(sampled.groups, stage, learner.critic) if sampled.groups else []
     metrics: dict[str, float | int | str | None] = {
-        **sample_metrics(everything),
+        **sample_metrics(everything, detected=stage.repetition is not None),
         **batches.metrics(taken),
         **resets,
     }

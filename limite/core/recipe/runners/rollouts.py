@@ -298,8 +298,11 @@ def _penalties(
     return penalties
 
 
-def sample_metrics(groups: Sequence[Group]) -> dict[str, float | None]:
-    """What the batch looks like before anything is filtered or trained."""
+def sample_metrics(groups: Sequence[Group], *, detected: bool = False) -> dict[str, float | None]:
+    """What the batch looks like before anything is filtered or trained.
+
+    ``detected``: whether anybody looked for responses that repeat themselves.
+    """
     responses = [response for group in groups for response in group.responses]
     rewards = [reward for group in groups for reward in group.rewards if reward is not None]
     correct = [right for group in groups for right in group.correct]
@@ -323,7 +326,7 @@ def sample_metrics(groups: Sequence[Group]) -> dict[str, float | None]:
         "length/p95_tokens": lengths[min(count - 1, int(0.95 * count))],
         "ending/eos_share": sum(each.finish_reason == "eos" for each in responses) / count,
         "ending/length_share": sum(each.finish_reason == "length" for each in responses) / count,
-        **({"ending/repetitive_share": repeated / count} if repeated else {}),
+        **({"ending/repetitive_share": repeated / count} if repeated or detected else {}),
         # The mean surprise of what was sampled is an unbiased estimate of the entropy.
         "entropy/mean": surprise / tokens,
     }

@@ -135,12 +135,12 @@ class TrainingSession:
         """
         where = self.context.place(self.clocks.step)
         try:
-            rate, norm = self.stepper.update(loss, self.clocks.updates, where=where)
+            rate, norm, moved = self.stepper.update(loss, self.clocks.updates, where=where)
         except RunFailed as error:
             self.note_failure(str(error))
             raise
         self.clocks.updates += 1
-        return {"optim/lr": rate, "optim/gradient_norm": norm}
+        return {"optim/lr": rate, "optim/gradient_norm": norm, "optim/update_norm": moved}
 
     def note_failure(self, told: str) -> None:
         """Records that the update of the next step met numbers that are not finite."""

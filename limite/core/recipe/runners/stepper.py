@@ -9,6 +9,7 @@ from torch import nn
 from limite.core.health.numerics import check_loss
 from limite.core.kinds import LRSchedule, Optimizer
 from limite.core.train.clip import clip_gradient_norm
+from limite.core.train.norms import distance
 
 
 @attrs.define(kw_only=True, eq=False)
@@ -38,14 +39,18 @@ class Stepper:
             group["lr"] = initial * factor
         return float(self.optimizer.param_groups[0]["lr"])
 
-    def update(self, loss: float, updates: int, *, where: str) -> tuple[float, float]:
-        """Clips the accumulated gradient and applies one step; its learning rate and norm.
+    def update(self, loss: float, updates: int, *, where: str) -> tuple[float, float, float]:
+        """Clips the accumulated gradient and applies one step; its learning rate and norm, and how
+        far the weights have moved.
 
         A loss or gradient that is not finite raises ``RunFailed`` before anything is changed.
         """
         check_loss(loss, where=where)
         rate = self.rate(updates)
         norm = clip_gradient_norm(self.module.parameters(), self.clip_norm, where=where)
+        # Only what has a gradient moves. Activations are gone by now, so there is room for a copy.
+        moving = [each for each in self.module.parameters() if each.grad is not None]
+        before = [each.detach().clone() for each in moving]
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        return rate, norm
+        return rate, norm, distance(moving, before)
