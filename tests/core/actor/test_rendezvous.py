@@ -111,6 +111,16 @@ print(meeting.gather(10, "first"))
 """
 
 
+def test_ranks_meet_through_a_file(tmp_path):
+    def work(rank: int) -> Any:
+        store = FileStore(str(tmp_path / "store"), 2)
+        meeting = StoreRendezvous(store, rank=rank, world_size=2, timeout_s=60)
+        return [meeting.gather(rank, "first"), meeting.gather(-rank, "second")]
+
+    assert in_threads(work, ranks=2) == [[[0, 1], [0, -1]]] * 2
+
+
+@pytest.mark.nightly
 def test_processes_meet_through_a_file_and_miss_the_one_that_died(tmp_path):
     place = str(tmp_path / "store")
     other = subprocess.Popen(
