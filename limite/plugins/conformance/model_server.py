@@ -15,12 +15,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Self
 
+import attrs
+import torch
+
 from limite.core.kinds import Request
 from limite.core.model.decoder import Decoder
 from limite.core.pretrained.settings import at
 from limite.core.rollout.sampler import Sampler
 from limite.core.seeds import Seeds
 from limite.core.tokenizer import Tokenizer
+from limite.core.train.replay import Row, replay
 from limite.core.types import Answer, Problem, Response
 
 PROBLEM = Problem(problem="?", answer=Answer(type="integer", value="0"))
@@ -32,7 +36,8 @@ class ModelServer:
     """Serves one model to several threads, one response at a time.
 
     ``directory`` is read again at ``/collective_rpc``; another may be named to
-    ``/update_weights_from_disk``. ``asked`` holds the path and body of every request.
+    ``/update_weights_from_disk``. ``asked`` holds the path and body of every request. With ``raw``
+    it gives log-probabilities at temperature 1 whatever it samples at, as vLLM does unless told.
     """
 
     def __init__(
@@ -42,6 +47,7 @@ class ModelServer:
         self.decoder = decoder
         self.directory = directory
         self.version = "default"
+        self.raw = False
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.planned: list[Planned] = []
         self.spoil: Callable[[str, dict[str, Any]], Any] = lambda _path, reply: reply
@@ -146,10 +152,29 @@ class ModelServer:
         ((_, response),) = sampler.generate([request], policy_version=0)
         return response
 
+    def _at_temperature_1(self, response: Response) -> Response:
+        """The same tokens with what the model says of them before any temperature."""
+        assert self.decoder is not None
+        row = Row(
+            prompt=response.prompt_ids,
+            completion=response.completion_ids,
+            listed=response.topk_ids,
+        )
+        with torch.no_grad():
+            said = replay(self.decoder, [row])
+        assert said.listed_logp is not None
+        return attrs.evolve(
+            response,
+            logprobs=said.logp[0].tolist(),
+            topk_logprobs=said.listed_logp[0].tolist(),
+        )
+
     def _completion(self, body: dict[str, Any]) -> dict[str, Any]:
         response = self.sample(
             body["prompt"], body["max_tokens"], body["temperature"], body["seed"], body["logprobs"]
         )
+        if self.raw:
+            response = self._at_temperature_1(response)
         names = [f"token_id:{token}" for token in response.completion_ids]
         choice = {
             "index": 0,
@@ -197,6 +222,8 @@ class ModelServer:
             body["prompt"], body["n_predict"], body["temperature"], body["seed"], body["n_probs"]
         )
         after = body["post_sampling_probs"]
+        if not after:
+            response = self._at_temperature_1(response)
 
         def place(token: int, nats: float) -> dict[str, Any]:
             said = {"prob": math.exp(nats)} if after else {"logprob": nats}

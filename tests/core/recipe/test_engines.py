@@ -251,6 +251,19 @@ def test_all_refusals_are_told_at_once(server: ModelServer, run: Any) -> None:
     assert len(str(refused.value).splitlines()) == 4
 
 
+def test_probabilities_of_another_temperature_are_refused(
+    server: ModelServer, run: Any, tmp_path: Path
+) -> None:
+    server.directory, server.raw = tmp_path / "policy", True
+    overrides = (
+        "stages.rl.temperature=0.5",
+        "stages.rl.engine.server=vllm",
+        f"stages.rl.engine.directory={server.directory}",
+    )
+    with pytest.raises(LimiteError, match=r"are of temperature 1, and it samples at 0\.5"):
+        run(*overrides)
+
+
 def test_a_server_that_keeps_old_weights_is_found_out(server: ModelServer, run: Any) -> None:
     load = server._load
     server._load = lambda directory: load(directory) if server.decoder is None else None  # type: ignore[method-assign]
