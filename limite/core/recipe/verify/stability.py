@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from limite.core.checkpoint.manifest import MANIFEST, step_name
-from limite.core.health.unstable import GATES, HELD_OUT, held_after, trigger_of
+from limite.core.health.unstable import GATES, HELD_OUT, TRIGGERS, held_after, trigger_of
 from limite.core.jsonl import read_jsonl
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.rundir import CHECKPOINTS, HEALTH, RECEIPT
@@ -66,7 +66,8 @@ def _fired(place: Path, stage: RL, rule: Unstable) -> dict[int, Since]:
     for line in read_jsonl(place) if place.is_file() else ():
         there = by_step.setdefault(int(line["step"]), {})
         trigger = trigger_of(str(line["gate"]))
-        there[trigger] = there.get(trigger, True) and line["passed"] is True
+        if trigger in TRIGGERS:  # other lines of health end nothing
+            there[trigger] = there.get(trigger, True) and line["passed"] is True
     held: dict[str, tuple[int, int]] = {}
     found: dict[int, Since] = {}
     for step, verdicts in by_step.items():
