@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from limite.problems.sandbox.backends import ADEQUATE, Setup
+from limite.problems.sandbox.faults import Unavailable
 from limite.problems.sandbox.limits import Limits
-from limite.problems.sandbox.worker import Unavailable, Worker
+from limite.problems.sandbox.worker import Worker
 
 SOURCE = """
 from math import gcd

@@ -21,7 +21,6 @@ from limite.problems.gen.families import Share, family, version_of
 from limite.problems.procedural.base import MARKER
 from limite.problems.reading.extract import extract
 from limite.problems.reading.faults import Undecided, Unreadable, WrongForm
-from limite.problems.verifiers.checker import checked
 from limite.problems.verifiers.judge import Standard
 from limite.problems.verifiers.mathematics import Mathematics
 
@@ -197,6 +196,8 @@ def stated_in(solution: str) -> str | None:
 
 def _by_program(answer: Answer, solutions: Mapping[str, str]) -> str:
     """What is wrong with a checker program: it takes a wrong answer, or a solution for wrong."""
+    from limite.problems.verifiers.checker import checked
+
     nothing, *verdicts = checked(
         [(answer, "-"), *((answer, stated_in(text)) for text in solutions.values())]
     )

@@ -11,12 +11,13 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from limite.core.errors import LimiteError, RunFailed
+from limite.core.errors import LimiteError
 from limite.problems.sandbox import wire
-from limite.problems.sandbox.backends import BACKENDS, Setup, candidates, named
+from limite.problems.sandbox.backends import Setup, candidates, named
+from limite.problems.sandbox.faults import NoSandbox, Unavailable
 from limite.problems.sandbox.limits import Limits
 from limite.problems.sandbox.result import Result
-from limite.problems.sandbox.worker import Unavailable, Worker
+from limite.problems.sandbox.worker import Worker
 
 WEAK = (
     "this program runs with resource limits alone: it can read files, reach the network and leave "
@@ -29,18 +30,6 @@ Program = tuple[str, str, Sequence[Any]]
 
 class WeakSandbox(UserWarning):
     """A program runs without walls around it."""
-
-
-class NoSandbox(RunFailed):
-    """No backend that holds a program can be had here."""
-
-    def __init__(self, reasons: dict[str, str]) -> None:
-        self.reasons = reasons
-        each = "; ".join(f"{backend}: {reason}" for backend, reason in reasons.items())
-        super().__init__(
-            f"programs of strangers need a sandbox, and none can be had here ({each}); "
-            "limite-gen doctor tells more"
-        )
 
 
 class Pool:
@@ -215,5 +204,3 @@ def _forget_all() -> None:
 
 atexit.register(_close_all)
 os.register_at_fork(after_in_child=_forget_all)
-
-__all__ = ["BACKENDS", "NoSandbox", "Pool", "Program", "WeakSandbox", "pool", "run"]

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from limite.problems.sandbox.backends import BACKENDS, Setup
-from limite.problems.sandbox.worker import Unavailable, Worker
+from limite.problems.sandbox.faults import Unavailable
+from limite.problems.sandbox.worker import Worker
 
 
 @attrs.frozen(kw_only=True)

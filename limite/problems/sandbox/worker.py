@@ -23,16 +23,13 @@ from limite.problems.sandbox.backends import (
     config,
     environment,
 )
+from limite.problems.sandbox.faults import Unavailable
 from limite.problems.sandbox.limits import Limits
 from limite.problems.sandbox.result import Result, Status
 
 START_S = 60.0
 _GRACE_S = 15.0  # for starting and ending a program on a busy machine
 _REPLY_BYTES = 256 << 20
-
-
-class Unavailable(LimiteError):
-    """A backend cannot be had here; the reason in a sentence."""
 
 
 class Worker:

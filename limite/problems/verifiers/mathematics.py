@@ -10,6 +10,7 @@ import attrs
 from limite.core.errors import LimiteError
 from limite.core.types import Answer, Verdict
 from limite.problems.reading.extract import FALLBACKS
+from limite.problems.sandbox.faults import NoSandbox
 from limite.problems.verifiers.batch import judged
 
 
@@ -43,9 +44,14 @@ class Mathematics:
         return self.judge([(answer, text)])[0]
 
     def judge(self, pairs: Sequence[tuple[Answer, str]]) -> list[Verdict]:
-        """The verdicts on many answers at once, in order."""
+        """The verdicts on many answers at once, in order.
+
+        Raises NoSandbox where an answer is a checker program and there is nothing to run it in.
+        """
         try:
             return judged(pairs, extract=True, fallbacks=self.fallbacks)
+        except NoSandbox:
+            raise  # no answer's fault: to call all of them unreadable would be a reward of 0
         except LimiteError as error:
             if len(pairs) == 1:
                 return [Verdict(outcome="unreadable", reason=str(error))]

@@ -11,8 +11,8 @@ import pytest
 
 from limite.problems.sandbox import landlock, seccomp
 from limite.problems.sandbox.backends import ADEQUATE
+from limite.problems.sandbox.faults import Unavailable
 from limite.problems.sandbox.pool import Pool
-from limite.problems.sandbox.worker import Unavailable
 
 UNSHARE = """
 import ctypes, os

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 from decimal import Decimal
 from fractions import Fraction
@@ -12,8 +13,9 @@ import pytest
 
 from limite.core.errors import LimiteError
 from limite.problems.sandbox.backends import Setup
+from limite.problems.sandbox.faults import NoSandbox
 from limite.problems.sandbox.limits import Limits, limits_of
-from limite.problems.sandbox.pool import NoSandbox, Pool, WeakSandbox
+from limite.problems.sandbox.pool import Pool, WeakSandbox
 
 SHORT = Limits(cpu_s=0.2, wall_s=20.0)
 
@@ -243,8 +245,9 @@ def test_every_mistake_in_limits_is_told() -> None:
 def test_where_no_sandbox_can_be_had_nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LIMITE_SANDBOX", "bwrap")
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(NoSandbox, match="bwrap is not installed"):
+    with pytest.raises(NoSandbox, match="bwrap is not installed") as error:
         Pool(size=1).run("def f(): return 1", "f")
+    assert str(pickle.loads(pickle.dumps(error.value))) == str(error.value)
     monkeypatch.setenv("LIMITE_SANDBOX", "namespace")
     with pytest.raises(LimiteError, match="did you mean 'namespaces'"):
         Pool(size=1).run("def f(): return 1", "f")
