@@ -349,7 +349,7 @@ FAULTS: list[tuple[str, str, str, tuple[str, dict[str, Any]], str]] = [
     (
         ACCURACY_FILE,
         "        return 1.0 if verdict.correct else 0.0",
-        "        return 1.0 if verdict.correct else hash(response.text) % 7 * id(response)",
+        "        return 1.0 if verdict.correct else float(id(response))",
         ACCURACY,
         "is_deterministic",
     ),
