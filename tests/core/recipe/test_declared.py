@@ -93,18 +93,18 @@ def test_other_penalties_are_refused_and_go_on_when_declared(stopped, tmp_path, 
     said = []
     copy = shutil.copytree(stopped, tmp_path / "copy")
     kept = {}
-    restore = rl.Rollouts.restore
+    restore = rollouts.Rollouts.restore
 
-    def look(self, state, changed=()):
+    def look(self, state):
         fresh = self.state()
-        restore(self, state, changed)
+        restore(self, state)
         now = self.state()
         kept["curriculum"] = now["curriculum"] == state["curriculum"] != fresh["curriculum"]
         before = state["rollout_schedule"]
         kept["schedule"] = now["rollout_schedule"] == fresh["rollout_schedule"] != before
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rl.Rollouts, "restore", look)
+        patch.setattr(rollouts.Rollouts, "restore", look)
         go_on(stopped, overrides=[PENALTY], declared=[token], echo=said.append)
     assert kept == {"curriculum": True, "schedule": True}
     assert any(line.startswith("declared: protocol changed after rl@2: ") for line in said)
@@ -153,7 +153,7 @@ def test_what_is_declared_must_be_what_is_there(stopped):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("protocl=rl@2/12345678", "one of protocol, data, versions; did you mean 'protocol'"),
+        ("protocl=rl@2/12345678", "data, turns, versions; did you mean 'protocol'"),
         ("protocol", "expected protocol=STAGE@STEP/CONTRACT"),
         ("data=rl@2/123", "expected data=STAGE@STEP/CONTRACT"),
     ],
