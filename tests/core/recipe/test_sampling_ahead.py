@@ -7,10 +7,12 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from limite.core.actor.queue import Abandoned
 from limite.core.checkpoint.state import decode
 from limite.core.errors import LimiteError, RunFailed, SettingsError
 from limite.core.jsonl import read_jsonl, write_jsonl
@@ -142,6 +144,27 @@ def test_the_same_bits_with_overlap_without_and_gone_on_with(ahead, run, digest,
     assert (place / "source_policy.safetensors").is_file()
     go_on(stopped, echo=quiet)
     same(digest, stopped, plain)
+
+
+def test_a_stop_ends_what_is_sampled_ahead_in_its_middle(ahead, run, digest, monkeypatch):
+    sample = rollouts.Rollouts.sample
+    ended = []
+
+    def slow(self, prompts, snapshot, abandoned):
+        while prompts == (3,) and not abandoned():
+            time.sleep(0.005)
+        try:
+            return sample(self, prompts, snapshot, abandoned)
+        except Abandoned:
+            ended.append(prompts)
+            raise
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rollouts.Rollouts, "sample", slow)
+        stopped = stopped_in(patch, run, 2, *AHEAD, *OVERLAP, name="stopped")
+    assert ended == [(3,)]
+    go_on(stopped, echo=quiet)
+    same(digest, stopped, ahead)
 
 
 def declared(path, *sets):
