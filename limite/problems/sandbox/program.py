@@ -19,6 +19,7 @@ from limite.problems.sandbox.confine import Confinement
 
 READY = b"R"
 NAME = "program"
+_HIDDEN: list[types.ModuleType] = []  # out of sight, and not taken apart, which would take time
 _SHOWN = 500  # the most characters of what an exception says
 
 
@@ -89,7 +90,7 @@ def _clean(place: Mapping[str, Any]) -> types.ModuleType:
     sys.path[:] = place["paths"]
     os.environ.clear()
     for name in [name for name in sys.modules if name.partition(".")[0] == "limite"]:
-        del sys.modules[name]
+        _HIDDEN.append(sys.modules.pop(name))
     # What is random is the same in every run; a program that depends on it shows with two seeds.
     random.seed(place["hash_seed"])
     module = types.ModuleType(NAME)
