@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any
 
 import attrs
@@ -16,6 +15,8 @@ from limite.core.pretrained.directory import CONFIG_FILE, file_name
 from limite.core.pretrained.export import Source
 
 Named = tuple[str, Source]
+Difference = tuple[str, str, str]
+"""Where, what the first has, and what the other has."""
 
 PROVENANCE = frozenset(
     {"transformers_version", "_name_or_path", "name_or_path", "_from_model_config", "_commit_hash"}
@@ -26,7 +27,9 @@ DTYPES = frozenset({"dtype", "torch_dtype"})
 """The dtypes of the tensors themselves are compared."""
 
 SHOWN = 6
-"""The most differences that are told of one file, or of all tensors, of two models."""
+"""The most differences of one kind that are told of two models; of more there is the count."""
+
+LACKING = "no such tensor"
 
 
 def refuse_different(models: Sequence[Named], *, dtypes: bool = True) -> None:
@@ -50,24 +53,27 @@ def notes(models: Sequence[Named]) -> list[str]:
 
 def differences(first: Named, other: Named, *, dtypes: bool = True) -> Iterator[Mistake]:
     """How a model differs from the first; without ``dtypes`` those of tensors may be any."""
-    (name, mine), (other_name, theirs) = first, other
-
-    def mistake(path: str, ours: str, others: str, file: str | None = None) -> Mistake:
-        where = f"{file}: {path}" if file and path else file or path
-        return Mistake(f"{name} has {ours}, {other_name} has {others}", where)
-
-    told = [mistake(*each, CONFIG_FILE) for each in _config_differences(first, other)]
+    (_, mine), (_, theirs) = first, other
+    names = (first[0], other[0])
     if _numbers(mine) != _numbers(theirs):
-        if not told:
-            told = [mistake("", _short(str(mine.spec)), _short(str(theirs.spec)), CONFIG_FILE)]
-        yield from _some(iter(told), CONFIG_FILE)
+        told = _config_differences(first, other)
+        specs = ("", _short(str(mine.spec)), _short(str(theirs.spec)))
+        yield from _together(told or [specs], names, CONFIG_FILE)
     if type(mine.spec) is type(theirs.spec):
-        yield from _some(
-            (mistake(*each) for each in _tensor_differences(mine, theirs, dtypes)), "tensors"
-        )
+        kinds: dict[Any, list[Difference]] = {}
+        for each in _tensor_differences(mine, theirs, dtypes):
+            kinds.setdefault((each[1] == LACKING, each[2] == LACKING), []).append(each)
+        for (lacks, other_lacks), group in kinds.items():
+            if len(group) > 1 and (lacks or other_lacks):
+                has, not_there = reversed(names) if lacks else names
+                some = _listed([path for path, _, _ in group])
+                message = f"{has} has {len(group):,} that {not_there} lacks: {some}"
+                yield Mistake(message, "tensors")
+            else:
+                yield from _together(group, names, "tensors", place="")
     for file in sorted(mine.files.keys() | theirs.files.keys()):
         found = _file_differences(file, mine.files.get(file), theirs.files.get(file))
-        yield from _some((mistake(*each, file) for each in found), file)
+        yield from _together([*found], names, file)
 
 
 def _numbers(source: Source) -> DecoderSpec:
@@ -80,14 +86,31 @@ def _numbers(source: Source) -> DecoderSpec:
     return found
 
 
-def _some(mistakes: Iterator[Mistake], what: str) -> Iterator[Mistake]:
-    yield from islice(mistakes, SHOWN)
-    more = sum(1 for _ in mistakes)
-    if more:
-        yield Mistake(f"and {more:,} more differences", what)
+def _together(
+    found: Sequence[Difference], names: tuple[str, str], what: str, *, place: str | None = None
+) -> Iterator[Mistake]:
+    """All differences of a kind in one sentence, if there are any.
+
+    Of a single one the path stands after ``place``, by default ``what`` it is of.
+    """
+    name, other = names
+    if len(found) == 1:
+        path, mine, theirs = found[0]
+        where = ": ".join(filter(None, (what if place is None else place, path)))
+        yield Mistake(f"{name} has {mine}, {other} has {theirs}", where)
+    elif found:
+        some = _listed([f"{path} ({mine} and {theirs})" for path, mine, theirs in found])
+        yield Mistake(f"{name} and {other} differ in {len(found):,}: {some}", what)
 
 
-def _config_differences(first: Named, other: Named) -> list[tuple[str, str, str]]:
+def _listed(items: Sequence[str]) -> str:
+    """The first few, and how many more there are."""
+    shown = [*items] if len(items) <= SHOWN + 1 else [*items[:SHOWN]]
+    more = len(items) - len(shown)
+    return ", ".join(shown) + (f", and {more:,} more" if more else "")
+
+
+def _config_differences(first: Named, other: Named) -> list[Difference]:
     mine, theirs = first[1].config, other[1].config
     kind = "model_type"
     if mine.get(kind) != theirs.get(kind):
@@ -99,9 +122,7 @@ def _config_differences(first: Named, other: Named) -> list[tuple[str, str, str]
     ]
 
 
-def _tensor_differences(
-    mine: Source, theirs: Source, dtypes: bool
-) -> Iterator[tuple[str, str, str]]:
+def _tensor_differences(mine: Source, theirs: Source, dtypes: bool) -> Iterator[Difference]:
     for parameter in dict.fromkeys((*mine.tensor_of, *theirs.tensor_of)):
         ours, others = _kind(mine, parameter, dtypes), _kind(theirs, parameter, dtypes)
         if ours != others:
@@ -111,15 +132,13 @@ def _tensor_differences(
 def _kind(source: Source, parameter: str, dtypes: bool) -> str:
     own = source.tensor_of.get(parameter)
     if own is None:
-        return "no such tensor"
+        return LACKING
     entry = source.tensors.entry(own)
     shape = str(list(entry.shape))
     return f"{str(entry.dtype).removeprefix('torch.')} {shape}" if dtypes else shape
 
 
-def _file_differences(
-    file: str, mine: bytes | None, theirs: bytes | None
-) -> Iterator[tuple[str, str, str]]:
+def _file_differences(file: str, mine: bytes | None, theirs: bytes | None) -> Iterator[Difference]:
     """Of JSON the values that differ, however they are written; of other files that they do."""
     if mine == theirs:
         return
@@ -139,7 +158,7 @@ def _file_differences(
     yield from _plain_differences("", ours, others)
 
 
-def _plain_differences(path: str, mine: Any, theirs: Any) -> Iterator[tuple[str, str, str]]:
+def _plain_differences(path: str, mine: Any, theirs: Any) -> Iterator[Difference]:
     """Null is as good as not being there."""
     if isinstance(mine, Mapping) and isinstance(theirs, Mapping):
         for key in dict.fromkeys((*mine, *theirs)):

@@ -28,6 +28,7 @@ from limite.core.recipe.naming import earlier_stages, misnamed, policies_before
 from limite.core.recipe.objective_checks import (
     column_faults,
     correction_faults,
+    list_faults,
     overlong_faults,
     reference_faults,
     repetition_faults,
@@ -177,6 +178,8 @@ def look_over(recipe: Recipe, registry: Registry, *, complete: bool = True) -> F
             ask(found, *place)
         if isinstance(stage, (Pretrain, SFT, RL, Preference, Distill)):
             ask(column_faults(stage, registry), *place)
+        if isinstance(stage, (RL, Distill)) and readable:
+            ask(list_faults(recipe, stage), *place)
         if isinstance(stage, RL):
             ask(reference_faults(stage, registry), *place)
             ask(correction_faults(stage, registry), *place)

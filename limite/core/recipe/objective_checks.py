@@ -7,6 +7,7 @@ from typing import cast
 
 from limite.core.config_faults import Fault
 from limite.core.kinds import Objective
+from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.stages import RL, SFT, Distill, Preference, Pretrain
 from limite.core.registry import Registry
 
@@ -46,6 +47,18 @@ def column_faults(
             ("objective",),
             f"{title!r} reads {some}, which {article} {stage.kind} stage lacks; it has {have}",
         )
+
+
+def list_faults(recipe: Recipe, stage: RL | Distill) -> Iterator[Fault]:
+    """A list of likely tokens can have no more than there are."""
+    ids, count = recipe.tokenizer.vocabulary, stage.listed_tokens
+    path: tuple[str, ...]
+    if isinstance(stage, RL):
+        path, read = ("objective", "topk"), hasattr(stage.objective, "topk")
+    else:
+        path, read = ("listed_tokens",), stage.reads_lists
+    if read and count is not None and count > ids:
+        yield Fault(path, f"must be at most {ids}, the tokens of the tokenizer, got {count}")
 
 
 def reference_faults(stage: RL, registry: Registry) -> Iterator[Fault]:

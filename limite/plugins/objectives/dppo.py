@@ -119,7 +119,8 @@ class DPPO(PolicyObjective):
         beyond = distance > high
         if low != high:
             beyond = torch.where(moved < 0, distance > low, beyond)
-        return (moved * batch.advantage > 0) & beyond
+        # Of a sign, and not of how far: the product of two small numbers may be 0.
+        return (moved.sign().mul_(batch.advantage) > 0) & beyond
 
 
 def with_shares(metrics: dict[str, Metric]) -> dict[str, Metric]:

@@ -175,14 +175,16 @@ def test_another_architecture_is_told_by_field_and_tensor(make):
     one, other = make("a", 1), make("b", 2, attrs.evolve(SPEC, layers=3, mlp_width=32))
     with pytest.raises(SettingsError) as caught:
         soup_of(one, other)
-    lines = str(caught.value).splitlines()
-    assert "config.json: num_hidden_layers: a has 2, b has 3" in lines
-    assert "config.json: intermediate_size: a has 24, b has 32" in lines
-    assert (
-        "model.layers.0.mlp.gate_proj.weight: a has float32 [24, 16], b has float32 [32, 16]"
-        in lines
+    config, sizes, lacking, *more = str(caught.value).splitlines()
+    assert config == (
+        "config.json: a and b differ in 2: intermediate_size (24 and 32), num_hidden_layers (2 and "
+        "3)"
     )
-    assert lines[-1].startswith("tensors: and ")
+    assert lacking.startswith("tensors: b has 9 that a lacks: model.layers.2.")
+    assert lacking.endswith(", and 3 more")
+    assert sizes.startswith("tensors: a and b differ in 6: ")
+    assert "model.layers.0.mlp.gate_proj.weight (float32 [24, 16] and float32 [32, 16])" in sizes
+    assert not more
 
 
 def test_another_family_and_a_model_that_differs_in_one_number(make):
@@ -202,8 +204,10 @@ def test_other_dtypes_are_told_by_tensor(make):
     with pytest.raises(SettingsError) as caught:
         soup_of(make("a", 1), make("b", 2, dtype=torch.bfloat16))
     assert str(caught.value).startswith(
-        "model.embed_tokens.weight: a has float32 [370, 16], b has bfloat16 [370, 16]"
+        "tensors: a and b differ in 20: model.embed_tokens.weight (float32 [370, 16] and bfloat16 "
+        "[370, 16]), "
     )
+    assert len(str(caught.value).splitlines()) == 1
 
 
 def test_another_tokenizer_is_told_by_place(make):

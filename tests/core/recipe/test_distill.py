@@ -304,7 +304,8 @@ FAR = {**GOOD, "topk_ids": [[5, 6], [5, 99]], "topk_logprobs": [[-1, -1], [-1, -
 RAGGED = {**GOOD, "topk_ids": [[5, 6], [5]], "topk_logprobs": [[-1, -1], [-1, -1]]}
 POSITIVE = {**GOOD, "topk_ids": [[5], [5]], "topk_logprobs": [[-1], [0.5]]}
 BAD = [
-    ({"prompt": "1", "completion": "2"}, "lacks the key 'topk_ids'"),
+    ({"prompt": "1", "completion": "2"}, "a model that is asked for them with 'teacher'"),
+    ({key: GOOD[key] for key in GOOD if key != "topk_ids"}, "lacks the key 'topk_ids'"),
     ({key: GOOD[key] for key in GOOD if key != "completion"}, "lacks the key 'completion'"),
     ({**GOOD, "temperature": 0.5}, "the lists are of temperature 0.5"),
     ({**GOOD, "completion_ids": [3, 99]}, "completion_ids: the id 99 is outside the vocabulary"),
@@ -334,6 +335,16 @@ def test_bad_lines_are_told_before_anything_runs(
     assert [mistake.line for mistake in caught.value.mistakes] == [2]
     assert message in str(caught.value)
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_list_longer_than_the_vocabulary_is_refused(traces: Path) -> None:
+    ids = TOKENIZER.vocabulary
+    sets = [f"stages.distill.traces={traces}", f"stages.distill.listed_tokens={ids}"]
+    assert check_file(RECIPE, sets, load_registry())
+    sets[-1] = f"stages.distill.listed_tokens={ids + 1}"
+    with pytest.raises(SettingsError, match=rf"at most {ids}, the tokens of the .* {ids + 1}$"):
+        check_file(RECIPE, sets, load_registry())
+    assert check_file(RECIPE, [*sets, "stages.distill.objective=sft"], load_registry())
 
 
 def test_what_is_wrong_with_a_teacher_is_told(texts: Path, teacher: Path, tmp_path: Path) -> None:

@@ -181,6 +181,10 @@ def test_responses_cut_at_their_budget_can_be_left_out(run, monkeypatch):
     [
         (KL, "stages.rl.reference: must name the weights that 'grpo' is pulled towards"),
         (["stages.rl.objective=dpo"], "stages.rl.objective: 'dpo' compares pairs of responses"),
+        (
+            ["stages.rl.objective.divergence=topk-kl", "stages.rl.objective.topk=1000"],
+            "stages.rl.objective.topk: must be at most ",
+        ),
         (["stages.rl.reference=sft"], "stages.rl.reference: has no use: 'dppo' reads no reference"),
         ([*KL, "stages.rl.reference=sfr"], "unknown stage 'sfr'; did you mean 'sft'"),
         ([*KL, "stages.rl.reference=before"], "the stage 'before' does not train"),

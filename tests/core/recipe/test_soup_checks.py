@@ -134,8 +134,11 @@ def test_mistakes_are_told_before_anything_runs(sets: list[str], told: list[str]
 def test_models_that_differ_are_told_before_anything_runs(exported: Path, tmp_path: Path) -> None:
     assert check_file(RECIPE, [f'stages.soup.of=["one", "{exported}"]'], load_registry())
     wide = faults(f'stages.soup.of=["one", "{exported}"]', "model.mlp_width=32")
-    assert any(f"the recipe has 32, {exported} has 24" in line for line in wide)
-    assert all(line.startswith("stages.soup.of[1]: ") for line in wide)
+    both = f"the recipe and {exported}"
+    assert wide[0].startswith("stages.soup.of[1]: config.json: ")
+    assert "the recipe has 32" in wide[0]
+    assert wide[1].startswith(f"stages.soup.of[1]: tensors: {both} differ in 6: ")
+    assert len(wide) == 2
     alphabet = "tokenizer.alphabet=0123456789+-=?#\n x"
     other = faults(f'stages.soup.of=["{exported}", "one"]', alphabet)
     assert any("stages.soup.of[0]: " in line for line in other)

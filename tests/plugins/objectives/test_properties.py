@@ -23,6 +23,7 @@ from limite.plugins.objectives.grpo import GRPO
 from limite.plugins.objectives.gspo import GSPO
 from limite.plugins.objectives.kl import ESTIMATORS, kl_estimate
 from limite.plugins.objectives.reinforce import Reinforce
+from tests.plugins.objectives.differences import require_gradient
 
 COLUMNS_READ = {name: COLUMNS[name] for name in ("logp", "behavior_logp", "advantage")}
 batches = tokens(COLUMNS_READ)
@@ -77,10 +78,7 @@ def test_gradients_match_finite_differences(
         mask=torch.tensor([[1, 1, 0], [0, 1, 1]]).bool(),
         columns={"behavior_logp": behavior, "advantage": (1.7 + advantage).expand(2, 3)},
     )
-    leaf = logp.clone().requires_grad_()
-    torch.autograd.gradcheck(
-        lambda at: evaluate(objective, given_tokens, at).value, (leaf,), eps=1e-6, atol=1e-7
-    )
+    require_gradient(lambda at: evaluate(objective, given_tokens, at).value, logp)
 
 
 @given(logp=cells(1, 6, telling), behavior=cells(1, 6, telling))
@@ -189,6 +187,29 @@ def test_a_rare_token_is_kept_where_clipping_drops_it() -> None:
         assert logp.grad is not None
         moved[name] = [bool(value) for value in logp.grad[0] != 0]
     assert moved == {"dppo": [True, False], "clip": [False, True]}
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
+def test_the_smallest_advantage_has_its_sign(dtype: torch.dtype) -> None:
+    least = torch.finfo(dtype).smallest_normal * torch.finfo(dtype).eps  # half of it is 0
+    given_tokens = Tokens(
+        mask=torch.ones(1, 4).bool(),
+        columns={
+            "behavior_logp": torch.tensor([[0.5, 0.9, 0.5, 0.9]], dtype=dtype).log(),
+            "advantage": torch.tensor([[least, -least, -least, least]], dtype=dtype),
+        },
+    )
+    logp = torch.tensor([[0.7, 0.6, 0.7, 0.6]], dtype=dtype).log()
+    loss = evaluate(DPPO(), given_tokens, logp.requires_grad_())
+    metrics = {name: metric.result() for name, metric in loss.metrics.items()}
+    assert metrics["ratio/masked_fraction"] == 0.5
+    assert metrics["ratio/masked_fraction_positive"] == 0.25
+    batch = token_batch(
+        given_tokens.mask,
+        {**given_tokens.columns, "logp": logp},
+        totals_of(given_tokens.mask, response_tokens=6),
+    )
+    assert DPPO().keep(batch).tolist() == [[False, False, True, True]]
 
 
 def test_every_setting_out_of_range_is_refused() -> None:

@@ -70,13 +70,13 @@ class TraceReader:
         completion = completion_of(record)
         if self.listed_tokens is None:
             return Trace(prompt=prompt, completion=completion, lists=None)
+        lists = lists_of(record, self.listed_tokens)
         temperature = record.get("temperature", 1)
         if type(temperature) not in (int, float) or temperature != self.temperature:
             raise ValueError(
                 f"temperature: the lists are of temperature {temperature}, and the stage learns "
                 f"at {self.temperature:g}; lists of another temperature cannot be converted"
             )
-        lists = lists_of(record, self.listed_tokens)
         return Trace(prompt=prompt, completion=completion, lists=lists)
 
 
@@ -92,6 +92,12 @@ def completion_of(record: Record) -> str | tuple[int, ...]:
 
 def lists_of(record: Record, count: int) -> Lists:
     """The lists of a line, the likeliest ``count`` entries of each; a ValueError refuses them."""
+    missing = [name for name in ("topk_ids", "topk_logprobs") if name not in record]
+    if len(missing) == 2:
+        raise ValueError(
+            "lacks the lists of a teacher's likeliest tokens ('topk_ids' and 'topk_logprobs'); "
+            "where the file has texts alone, name a model that is asked for them with 'teacher'"
+        )
     ids, nats = required(record, "topk_ids"), required(record, "topk_logprobs")
     for name, rows in (("topk_ids", ids), ("topk_logprobs", nats)):
         if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
