@@ -101,6 +101,14 @@ class Response:
     topk_ids: Sequence[Sequence[int]] = ()
     topk_logprobs: Sequence[Sequence[float]] = ()
 
+    @property
+    def prompt_tokens(self) -> int:
+        return len(self.prompt_ids)
+
+    @property
+    def generated_tokens(self) -> int:
+        return len(self.completion_ids)
+
 
 @attrs.frozen(kw_only=True)
 class Group:

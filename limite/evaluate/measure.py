@@ -13,7 +13,7 @@ from limite.core.errors import LimiteError
 from limite.core.kinds import Request, Verifier
 from limite.core.rollout.budget import check_response, completion_budget, is_finished
 from limite.core.rollout.grading import verdicts_on
-from limite.core.types import FINISH_REASONS, Problem, Response, Verdict
+from limite.core.types import FINISH_REASONS, FinishReason, Problem, Response, Verdict
 from limite.evaluate import protocol as terms
 from limite.evaluate.compare import SCOPE
 from limite.evaluate.intervals import accuracy_interval
@@ -39,12 +39,34 @@ class Tokenizer(Protocol):
     def render_prompt(self, problem: Problem) -> tuple[int, ...]: ...
 
 
+class Answered(Protocol):
+    """A response, as far as figures of it need one: sampled just now, or read from a file."""
+
+    @property
+    def sample_index(self) -> int: ...
+
+    @property
+    def prompt_tokens(self) -> int: ...
+
+    @property
+    def completion_budget(self) -> int: ...
+
+    @property
+    def generated_tokens(self) -> int: ...
+
+    @property
+    def finish_reason(self) -> FinishReason: ...
+
+    @property
+    def text(self) -> str: ...
+
+
 @attrs.frozen(kw_only=True)
 class Graded:
     """One response and what the verifier made of it."""
 
     problem: Problem
-    response: Response
+    response: Answered
     verdict: Verdict
     correct: bool
 
@@ -203,9 +225,9 @@ def summary(
         "grader": {status: grader[status] for status in ("ok", "no_answer", "timeout")},
         "unreliable": timeouts > UNRELIABLE_SHARE * total,
         "tokens": {
-            "all": length_figures([len(one.response.completion_ids) for one in graded]),
+            "all": length_figures([one.response.generated_tokens for one in graded]),
             "correct": length_figures(
-                [len(one.response.completion_ids) for one in graded if one.correct]
+                [one.response.generated_tokens for one in graded if one.correct]
             ),
         },
         "by_arm": _by_arm(groups, counts),
@@ -225,9 +247,9 @@ def records(graded: Sequence[Graded]) -> Iterator[dict[str, Any]]:
             "answer": one.problem.answer.value,
             "arm": _arm(one.problem),
             "sample_index": one.response.sample_index,
-            "prompt_tokens": len(one.response.prompt_ids),
+            "prompt_tokens": one.response.prompt_tokens,
             "completion_budget": one.response.completion_budget,
-            "generated_tokens": len(one.response.completion_ids),
+            "generated_tokens": one.response.generated_tokens,
             "finish_reason": one.response.finish_reason,
             "correct": one.correct,
             "extracted_answer": one.verdict.extracted,

@@ -155,7 +155,7 @@ def run(context: EvalContext) -> dict[str, Any]:
     if before is not None:
         context.echo(f"{context.name} against {stage.against}: {results['against']['text']}")
     return {
-        "tokens": sum(len(one.response.completion_ids) for one in graded),
+        "tokens": sum(one.response.generated_tokens for one in graded),
         "time_s": time.perf_counter() - started,
     }
 

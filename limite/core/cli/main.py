@@ -14,6 +14,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("limite.core.cli.run:run", "Run a recipe, stage by stage."),
     "check": ("limite.core.cli.check:check", "List every mistake in recipes, running nothing."),
     "resume": ("limite.core.cli.resume:resume", "Go on with a run that was stopped."),
+    "eval": ("limite.evaluate.cli:eval_", "Measure models on problems, with intervals."),
     "report": ("limite.core.cli.report:report", "Write the page that tells how a run went."),
     "verify": ("limite.core.cli.verify:verify", "Check that a run's files are what they say."),
     "import": ("limite.core.cli.import_:import_", "Turn a GGUF file into a model directory."),

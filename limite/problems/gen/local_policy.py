@@ -49,14 +49,14 @@ class LocalPolicy:
         if is_run:
             found = trained(path, stage)
             self._speaker: Speaker = speaker_of(found)
-            self.name = f"{path.name}/{found.stage}@{found.step}:{_hash_of(found.checkpoint)}"
+            self.name = f"{path.name}/{found.stage}@{found.step}:{weights_hash(found.checkpoint)}"
             judges = [getattr(each, "verifier", None) for each in found.recipe.stages.values()]
             self.verifier = next((each for each in reversed(judges) if each is not None), None)
         elif stage is not None:
             raise LimiteError(f"--stage: {path} is a model's directory, which has no stages")
         else:
             self._speaker = speaker_in(path)
-            self.name = f"{path.resolve().name}:{_hash_of(path)}"
+            self.name = f"{path.resolve().name}:{weights_hash(path)}"
         if instruction is None:
             instruction = "" if is_run else INSTRUCTION  # a run is asked as it was trained
         self.record: Mapping[str, Any] = {
@@ -138,7 +138,7 @@ class LocalPolicy:
         self._sampler = None
 
 
-def _hash_of(folder: Path) -> str:
+def weights_hash(folder: Path) -> str:
     """The same for the same weights and the same tokenizer, wherever the folder lies."""
     names = sorted(
         path.name

@@ -1,0 +1,184 @@
+"""``limite eval``: how good models are at problems, with intervals, on terms that are kept."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from limite.core.cli.table import show_json, show_table
+from limite.core.errors import LimiteError
+from limite.problems.gen.say import Real
+
+PROFILES = ("chat-zero-shot", "base-few-shot", "base-zero-shot")
+
+
+@click.command("eval")
+@click.argument("models", metavar="[MODEL]...", nargs=-1)
+@click.option(
+    "--benchmark", metavar="FILE_OR_NAME",
+    help="Problems: .jsonl, .jsonl.zst, .parquet, or a name that --list tells.",
+)  # fmt: skip
+@click.option("--list", "listing", is_flag=True, help="Tell the benchmarks that ship with limite.")
+@click.option(
+    "--against", metavar="RUN_OR_MODEL",
+    help="Measured too, or the folder of its results; every MODEL is compared with it.",
+)  # fmt: skip
+@click.option("--stage", metavar="NAME", help="Of runs: the stage whose weights are measured.")
+@click.option(
+    "--samples", metavar="N", type=click.IntRange(1, 10_000), default=4, show_default=True,
+    help="Responses to each problem.",
+)  # fmt: skip
+@click.option("--temperature", type=Real(0, 100), default=0.6, show_default=True)
+@click.option("--seed", metavar="S", type=int, default=1, show_default=True)
+@click.option(
+    "--max-tokens", metavar="N", type=click.IntRange(min=1),
+    help="The budget of every response.  [what the context leaves behind its prompt]",
+)  # fmt: skip
+@click.option(
+    "--profile", type=click.Choice(PROFILES),
+    help="How questions are put.  [by the chat template, where there is one; else as they are]",
+)  # fmt: skip
+@click.option(
+    "--shots", metavar="FILE", type=click.Path(path_type=Path),
+    help="Worked problems that base-few-shot shows first.",
+)  # fmt: skip
+@click.option("--system", metavar="TEXT", help="A system turn before the question.")
+@click.option(
+    "--instruction", metavar="TEXT",
+    help="Stands behind each question.  [none where a run is measured, else to box the answer]",
+)  # fmt: skip
+@click.option("--stop", "stops", metavar="TEXT", multiple=True, help="Of base profiles: ends one.")
+@click.option("--verifier", metavar="NAME", help="[that of the run, else mathematics]")
+@click.option("--natural-end", is_flag=True, help="Answers count only where the response ended.")
+@click.option(
+    "--training", metavar="FILE", multiple=True, type=click.Path(path_type=Path, exists=True),
+    help="Texts to look for the problems in, beside those of a run: .jsonl, .jsonl.zst.",
+)  # fmt: skip
+@click.option("--allow-protocol-mismatch", is_flag=True, help="Compare all the same, and say so.")
+@click.option(
+    "--confidence", type=Real(0.5, 1, min_open=True, max_open=True), default=0.95,
+    show_default=True, help="Of the intervals.",
+)  # fmt: skip
+@click.option(
+    "--slots", metavar="N", type=click.IntRange(1, 4096), default=256, show_default=True,
+    help="Responses sampled together here: memory and speed, and nothing else.",
+)  # fmt: skip
+@click.option(
+    "-o", "--out", metavar="DIR", type=click.Path(path_type=Path),
+    help="[evals/, with the benchmark's name and a hash of the terms]",
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def eval_(
+    models: tuple[str, ...],
+    benchmark: str | None,
+    listing: bool,
+    against: str | None,
+    stage: str | None,
+    samples: int,
+    temperature: float,
+    seed: int,
+    max_tokens: int | None,
+    profile: str | None,
+    shots: Path | None,
+    system: str | None,
+    instruction: str | None,
+    stops: tuple[str, ...],
+    verifier: str | None,
+    natural_end: bool,
+    training: tuple[Path, ...],
+    allow_protocol_mismatch: bool,
+    confidence: float,
+    slots: int,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Measure models on the problems of a benchmark.
+
+    MODEL is a run (RUN:STAGE for one of its stages) or a model's directory. Every response is
+    written down as it comes: the same command goes on where it was stopped, and ends with the same
+    bytes. Of a set that is not complete no accuracy is told.
+    """
+    if listing:
+        _list(as_json)
+        return
+    if not models:
+        raise LimiteError("say what to measure: limite eval MODEL --benchmark FILE_OR_NAME")
+    if benchmark is None:
+        raise LimiteError("--benchmark: say which problems, FILE or a name; --list tells the names")
+    if temperature == 0 and samples > 1:
+        raise LimiteError(f"--samples {samples}: at temperature 0 they would all be the same one")
+    from limite.evaluate.command import Wanted, evaluate
+    from limite.evaluate.models import Terms
+
+    wanted = Wanted(
+        models=models,
+        against=against,
+        stage=stage,
+        benchmark=benchmark,
+        terms=Terms(
+            samples=samples,
+            temperature=temperature,
+            seed=seed,
+            max_tokens=max_tokens,
+            slots=slots,
+        ),
+        profile=profile,
+        instruction=instruction,
+        system=system,
+        shots=shots,
+        stops=stops,
+        verifier=verifier,
+        natural_end=natural_end,
+        training=training,
+        confidence=confidence,
+        out=out,
+        allow_mismatch=allow_protocol_mismatch,
+    )
+    found = evaluate(wanted, (), _note, _Progress())
+    text = found.pop("text")
+    if as_json:
+        show_json(found)
+        return
+    click.echo(text)
+    click.echo(f"{found['out']} holds every response, results.json of each model, and this table")
+
+
+def _note(text: str) -> None:
+    click.echo(f"note: {text}", err=True)
+
+
+class _Progress:
+    """Says on a terminal how far it is, over one line; elsewhere at most every ten seconds."""
+
+    def __init__(self) -> None:
+        self.last_s = 0.0
+
+    def __call__(self, text: str) -> None:
+        import time
+
+        now_s = time.monotonic()
+        counting = text.endswith(" responses")
+        if counting and now_s - self.last_s < (0.2 if sys.stderr.isatty() else 10.0):
+            return
+        if counting:
+            self.last_s = now_s
+        click.echo(f"\r{text}" if counting and sys.stderr.isatty() else text, err=True)
+
+
+def _list(as_json: bool) -> None:
+    from limite.evaluate.shipped import shipped
+
+    known = shipped()
+    if as_json:
+        show_json(known)
+        return
+    show_table(
+        ("NAME", "PROBLEMS", "WHAT", "SHA256"),
+        [
+            (name, str(about["problems"]), about["what"], about["sha256"])
+            for name, about in known.items()
+        ],
+        cut=False,
+    )

@@ -1,0 +1,250 @@
+"""What ``limite eval`` does once its options are read. Importing this module reaches torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from limite.core.discover import load_registry
+from limite.core.errors import LimiteError, RunFailed
+from limite.core.jsonl import read_json, write_atomic, write_json
+from limite.core.kinds import Verifier
+from limite.evaluate import measured
+from limite.evaluate.compare import paired_difference
+from limite.evaluate.listed import overlap_of
+from limite.evaluate.measured import RESULTS, Asked
+from limite.evaluate.models import LocalModel, Model, Terms
+from limite.evaluate.profiles import Profile
+from limite.evaluate.protocol import refuse_other_protocol
+from limite.evaluate.shipped import ProblemSet, problem_set
+from limite.evaluate.stage import grader_of
+from limite.evaluate.told import lines, short
+from limite.problems.gen.policies import INSTRUCTION
+
+SUMMARY, TABLE = "summary.json", "table.txt"
+
+
+@attrs.frozen(kw_only=True)
+class Wanted:
+    """The options of the command, as they were given."""
+
+    models: Sequence[str]
+    against: str | None
+    stage: str | None
+    benchmark: str
+    terms: Terms
+    profile: str | None
+    instruction: str | None
+    system: str | None
+    shots: Path | None
+    stops: Sequence[str]
+    verifier: str | None
+    natural_end: bool
+    training: Sequence[Path]
+    confidence: float
+    out: Path | None
+    allow_mismatch: bool
+
+
+Say = Callable[[str], object]
+
+
+def evaluate(wanted: Wanted, more: Sequence[Model], note: Say, tell: Say) -> dict[str, Any]:
+    """Measures all models that were named, and ``more``; gives the summary it has written."""
+    earlier = _earlier(wanted.against)
+    named = [*wanted.models]
+    if wanted.against is not None and earlier is None:
+        named.append(wanted.against)
+    local = [LocalModel(each, stage=wanted.stage, terms=wanted.terms) for each in named]
+    models: list[Model] = [*local[: len(wanted.models)], *more, *local[len(wanted.models) :]]
+    names = [each.name for each in models]
+    for name in names:
+        if names.count(name) > 1:
+            raise LimiteError(f"{name} is named twice; a model is measured once")
+    for model in models:
+        for text in model.notes:
+            note(f"{model.name}: {text}")
+    verifier = _verifier(wanted.verifier, local)
+    problems = problem_set(wanted.benchmark, verifier)
+    asked = _asked(wanted, models, local, problems, verifier)
+    mismatch = _mismatch(wanted, asked, earlier)
+    out = wanted.out
+    if out is None:
+        terms = measured.same_terms(asked[0].protocol)
+        out = Path("evals") / f"{problems.name}-{terms[:8]}"
+    results = []
+    for each in asked:
+        overlap = overlap_of(problems.problems, each.model.run, wanted.training)
+        tell(f"{each.model.name}: {overlap['text']}")
+        results.append(_measure(each, out, problems, verifier, overlap, wanted.confidence, tell))
+    before = earlier or (results[-1] if wanted.against is not None else None)
+    after = results[: len(wanted.models) + len(more)]
+    comparisons = [] if before is None else [_compared(before, each, wanted) for each in after]
+    shown = [*results, earlier] if earlier is not None else results
+    page = "\n".join(lines(shown, comparisons, mismatch)) + "\n"
+    summary = {
+        "out": str(out),
+        "mismatch": mismatch or None,
+        "models": results,
+        "comparisons": comparisons,
+    }
+    write_json(out / SUMMARY, summary)
+    write_atomic(out / TABLE, page)
+    return {**summary, "text": page}
+
+
+def _earlier(against: str | None) -> dict[str, Any] | None:
+    """The results in a folder of an earlier evaluation; None where no such folder is named."""
+    if against is None or not (Path(against) / RESULTS).is_file():
+        return None
+    found: dict[str, Any] = read_json(Path(against) / RESULTS)
+    if not found.get("complete"):
+        raise LimiteError(
+            f"--against: {against} holds an unfinished set of responses, which has no score; "
+            "repeat the command that made it"
+        )
+    if "profile" not in found:
+        raise LimiteError(f"--against: {against} holds no results of limite eval")
+    return found
+
+
+def _verifier(named: str | None, local: Sequence[LocalModel]) -> Verifier:
+    """The verifier that was named, else that of the runs, else mathematics."""
+    judges = [each.verifier for each in local if each.verifier is not None]
+    if named is None and judges:
+        if any(each != judges[0] for each in judges):
+            raise LimiteError(
+                "--verifier: the runs judge answers differently; say by which one all are judged"
+            )
+        own: Verifier = judges[0]
+        return own
+    found: Verifier = load_registry().get("verifier", named or "mathematics").load()()
+    return found
+
+
+def _asked(
+    wanted: Wanted,
+    models: Sequence[Model],
+    local: Sequence[LocalModel],
+    problems: ProblemSet,
+    verifier: Verifier,
+) -> list[Asked]:
+    instruction = wanted.instruction
+    if instruction is None:
+        # A run is asked as it was trained, and so is what it is compared with.
+        instruction = "" if any(each.run is not None for each in local) else INSTRUCTION
+    grader = grader_of(verifier, load_registry())
+    asked = []
+    for model in models:
+        profile = Profile.of(
+            wanted.profile or model.default_profile,
+            instruction=instruction,
+            system=wanted.system,
+            shots=wanted.shots,
+            stops=wanted.stops,
+            asked=problems.problems,
+        )
+        asked.append(
+            Asked.of(
+                model,
+                problems.problems,
+                profile,
+                wanted.terms,
+                grader=grader,
+                natural_end=wanted.natural_end,
+            )
+        )
+    return asked
+
+
+def _mismatch(wanted: Wanted, asked: Sequence[Asked], earlier: Any) -> str:
+    """Refuses a comparison under two protocols, or says what it is worth.
+
+    Scores of two profiles are never subtracted, whatever is allowed.
+    """
+    if wanted.against is None:
+        return ""
+    base = earlier or {
+        "protocol_id": asked[-1].protocol.id,
+        "protocol": asked[-1].protocol.record(),
+    }
+    told = ""
+    for each in asked if earlier else asked[:-1]:
+        ours = {"protocol_id": each.protocol.id, "protocol": each.protocol.record()}
+        mine, other = each.profile.record, base["protocol"]["profile"]
+        if mine["id"] != other["id"]:
+            raise LimiteError(
+                f"{each.model.name} would be asked by the profile {mine['kind']} and "
+                f"{wanted.against} by {other['kind']}, or with other words around the question: "
+                "scores of two profiles are never subtracted; --profile gives both the same one"
+            )
+        try:
+            refuse_other_protocol(
+                ours, base, our_name=each.model.name, their_name=str(wanted.against)
+            )
+        except LimiteError as error:
+            if not wanted.allow_mismatch:
+                raise LimiteError(
+                    f"{error}; --allow-protocol-mismatch compares them all the same, and says so"
+                ) from None
+            told = f"PROTOCOL MISMATCH: {error}"
+    return told
+
+
+def _measure(
+    asked: Asked,
+    out: Path,
+    problems: ProblemSet,
+    verifier: Verifier,
+    overlap: Mapping[str, Any],
+    confidence: float,
+    tell: Say,
+) -> dict[str, Any]:
+    journal = asked.journal(out)
+    try:
+        before = len(journal.known)
+        total = asked.protocol.count * asked.protocol.samples
+        if before and before < total:
+            tell(f"{asked.model.name}: {before:,} of {total:,} responses are there already")
+        try:
+            measured.sample(asked, journal, lambda done: tell(f"{done:,} of {total:,} responses"))
+        except KeyboardInterrupt:
+            measured.write_unfinished(asked, journal)
+            raise KeyboardInterrupt(
+                f"stopped after {len(journal.known):,} of {total:,} responses of "
+                f"{asked.model.name}; the same command goes on from them"
+            ) from None
+        except Exception:
+            measured.write_unfinished(asked, journal)
+            raise
+        if not journal.complete:
+            state = measured.write_unfinished(asked, journal)
+            raise RunFailed(
+                f"{asked.model.name}: {state['recorded_samples']:,} of "
+                f"{state['expected_samples']:,} responses came, and a part has no score; the same "
+                "command asks for the others"
+            )
+        graded = measured.grade(asked, journal, verifier)
+        results = measured.results_of(asked, graded, problems, overlap, confidence)
+        measured.write(asked, journal, graded, results)
+        return results
+    finally:
+        journal.close()
+
+
+def _compared(before: Mapping[str, Any], after: dict[str, Any], wanted: Wanted) -> dict[str, Any]:
+    if wanted.allow_mismatch:  # told in the first line; see _mismatch
+        before = {**before, "protocol_id": after["protocol_id"]}
+    return {
+        **paired_difference(
+            before,
+            after,
+            before_name=short(before),
+            after_name=short(after),
+            confidence=wanted.confidence,
+        ),
+        "after": short(after),
+    }

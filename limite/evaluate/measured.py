@@ -1,0 +1,239 @@
+"""One model on one problem set: what is missing is sampled, all of it graded and summed up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from limite.core.errors import LimiteError
+from limite.core.jsonl import dumps, write_json, write_jsonl
+from limite.core.kinds import Verifier
+from limite.core.rollout.grading import verdicts_on
+from limite.core.rollout.sampler import LIKELIEST
+from limite.core.types import Problem
+from limite.evaluate.journal import JOURNAL, RESPONSES, Journal, Recorded
+from limite.evaluate.measure import Graded, records, summary
+from limite.evaluate.models import Model, Prompted, Terms
+from limite.evaluate.profiles import Profile
+from limite.evaluate.protocol import Protocol, problems_hash, prompts_hash
+from limite.evaluate.shares import share_text
+from limite.evaluate.shipped import ProblemSet
+
+RESULTS = "results.json"
+LONG_TOKENS = (16_384, 32_768, 65_536)
+
+
+@attrs.frozen(kw_only=True)
+class AskedProtocol(Protocol):
+    """The terms of an evaluation from the command line: those of any, and how questions are put.
+
+    ``profile`` is what was asked for, ``template`` the model's own part in it.
+    """
+
+    profile: Mapping[str, Any]
+    template: str | None = None
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Asked:
+    """One model with what it will be shown, checked before its weights are read."""
+
+    model: Model
+    protocol: AskedProtocol
+    profile: Profile
+    prompts: Sequence[Prompted]
+
+    @classmethod
+    def of(
+        cls,
+        model: Model,
+        problems: Sequence[Problem],
+        profile: Profile,
+        terms: Terms,
+        *,
+        grader: Mapping[str, Any],
+        natural_end: bool,
+    ) -> Asked:
+        """Everything that can be known to be wrong is refused here."""
+        prompts = model.prompts(problems, profile)
+        facts = model.facts(profile)
+        shown = [[each.shown] if isinstance(each.shown, str) else each.shown for each in prompts]
+        protocol = AskedProtocol(
+            problems=problems_hash(problems),
+            prompts=prompts_hash(shown),  # type: ignore[arg-type]
+            count=len(problems),
+            samples=terms.samples,
+            seed=terms.seed,
+            temperature=max(terms.temperature, LIKELIEST),
+            budget=terms.budget,
+            max_tokens=facts["max_tokens"],
+            eos_ids=facts["eos_ids"],
+            verifier=grader,
+            natural_end=natural_end,
+            profile=profile.record,
+            template=facts["template"],
+        )
+        return cls(model=model, protocol=protocol, profile=profile, prompts=prompts)
+
+    @property
+    def folder(self) -> str:
+        """A name for its folder."""
+        return "".join(
+            mark if mark.isalnum() or mark in "._-@" else "-" for mark in self.model.name
+        )
+
+    def journal(self, out: Path) -> Journal:
+        """Its responses so far, in a folder under ``out``."""
+        return Journal(
+            out / self.folder,
+            model=self.model.name,
+            protocol_id=self.protocol.id,
+            samples=self.protocol.samples,
+            budgets={each.problem.id: each.budget_tokens for each in self.prompts},
+        )
+
+    def missing(self, journal: Journal) -> list[tuple[Prompted, int]]:
+        """What has not been answered yet, in order."""
+        return [
+            (each, number)
+            for each in self.prompts
+            for number in range(self.protocol.samples)
+            if (each.problem.id, number) not in journal.known
+        ]
+
+
+def sample(asked: Asked, journal: Journal, tell: Callable[[int], object]) -> None:
+    """Samples what is missing; ``tell`` hears how many responses there are after each."""
+    missing = asked.missing(journal)
+    if not missing:
+        return
+    try:
+        for found in asked.model.sample(missing, asked.profile, asked.protocol.id):
+            journal.keep(found)
+            tell(len(journal.known))
+    finally:
+        asked.model.close()
+
+
+def grade(asked: Asked, journal: Journal, verifier: Verifier) -> list[Graded]:
+    """Every response with its verdict, problem by problem.
+
+    A response that ran out of its budget may count, if its thinking is closed and it states an
+    answer; with ``natural_end`` of the protocol it may not.
+    """
+    if not journal.complete:
+        raise LimiteError(
+            f"{asked.model.name}: only {len(journal.known)} responses are there; a score of those "
+            "that finished early would favour short answers"
+        )
+    order = [
+        (each.problem, journal.known[each.problem.id, number])
+        for each in asked.prompts
+        for number in range(asked.protocol.samples)
+    ]
+    verdicts = verdicts_on(verifier, [(problem.answer, one.text) for problem, one in order])
+    return [
+        Graded(
+            problem=problem,
+            response=one,
+            verdict=verdict,
+            correct=verdict.correct
+            and one.reasoning_closed
+            and (one.finish_reason != "length" or not asked.protocol.natural_end),
+        )
+        for (problem, one), verdict in zip(order, verdicts, strict=True)
+    ]
+
+
+def results_of(
+    asked: Asked,
+    graded: Sequence[Graded],
+    problems: ProblemSet,
+    overlap: Mapping[str, Any],
+    confidence: float,
+) -> dict[str, Any]:
+    """The figures of a complete set: those of any evaluation, and what else is told of this one."""
+    found = summary(graded, asked.protocol, confidence)
+    total, samples = len(graded), asked.protocol.samples
+    groups = [graded[start : start + samples] for start in range(0, total, samples)]
+    mixed = sum(0 < sum(one.correct for one in group) < samples for group in groups)
+    closed = sum(_recorded(one).reasoning_closed for one in graded)
+    right = [_recorded(one).generated_tokens for one in graded if one.correct]
+    first = asked.prompts[0]
+    copies = set(overlap["problems"])
+    return {
+        **found,
+        "model": asked.model.name,
+        "benchmark": problems.record,
+        "profile": {
+            **asked.profile.record,
+            "template": asked.protocol.template,
+            "example": {
+                "problem_id": first.problem.id,
+                "prompt": first.shown if isinstance(first.shown, str) else list(first.shown),
+            },
+        },
+        "contrast": {
+            "count": mixed,
+            "total": len(groups),
+            "share": mixed / len(groups),
+            "text": f"{share_text(mixed, len(groups))} of groups of {samples}",
+        },
+        "closed_reasoning": {"count": closed, "total": total, "share": closed / total},
+        "correct_longer_than": {
+            str(limit): sum(length > limit for length in right) for limit in LONG_TOKENS
+        },
+        "overlap": {
+            **overlap,
+            "score_of_matches": _score(one for one in graded if one.problem.id in copies),
+            "score_of_others": _score(one for one in graded if one.problem.id not in copies),
+        },
+    }
+
+
+def _recorded(one: Graded) -> Recorded:
+    assert isinstance(one.response, Recorded)
+    return one.response
+
+
+def _score(graded: Iterator[Graded]) -> dict[str, Any]:
+    verdicts = [one.correct for one in graded]
+    return {"correct": sum(verdicts), "total": len(verdicts)}
+
+
+def write(asked: Asked, journal: Journal, graded: Sequence[Graded], results: Any) -> None:
+    """Leaves ``responses.jsonl.zst`` and ``results.json``, and takes the journal away."""
+    told = (
+        {**_recorded(one).record, **record}
+        for one, record in zip(graded, records(graded), strict=True)
+    )
+    write_jsonl(journal.folder / RESPONSES, told)
+    write_json(journal.folder / RESULTS, results)
+    (journal.folder / JOURNAL).unlink(missing_ok=True)
+
+
+def write_unfinished(asked: Asked, journal: Journal) -> dict[str, Any]:
+    """Says in ``results.json`` how far a set has come; it has no accuracy yet."""
+    found = {
+        **journal.state,
+        "model": asked.model.name,
+        "protocol_id": asked.protocol.id,
+        "protocol": asked.protocol.record(),
+    }
+    if not (journal.folder / RESPONSES).exists():
+        write_json(journal.folder / RESULTS, found)
+    return found
+
+
+def same_terms(protocol: AskedProtocol) -> str:
+    """A hash of what does not depend on the model: problems, sampling, profile, grader."""
+    import hashlib
+
+    plain = protocol.record()
+    for name in ("prompts", "eos_ids", "template", "max_tokens"):
+        if name != "max_tokens" or protocol.budget == "native-context":
+            del plain[name]
+    return hashlib.sha256(dumps(plain).encode()).hexdigest()

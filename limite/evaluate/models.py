@@ -1,0 +1,227 @@
+"""Models that are here, as something that can be measured: nothing of their weights is read first.
+
+Importing this module reaches torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import attrs
+import torch
+
+from limite.core.cli.model_place import found_model
+from limite.core.device import choose_device, deterministic
+from limite.core.errors import LimiteError
+from limite.core.kinds import Request
+from limite.core.recipe.sample import Speaker, speaker_in, speaker_of
+from limite.core.recipe.trained import Trained, trained
+from limite.core.rollout.budget import completion_budget, reasoning_is_closed
+from limite.core.rollout.sampler import LIKELIEST, Sampler
+from limite.core.rollout.uniforms import row_key
+from limite.core.tokenizer import Tokenizer
+from limite.core.types import Problem
+from limite.evaluate.journal import Recorded
+from limite.evaluate.profiles import Profile, default_kind, stopped, tokens_until
+from limite.problems.gen.local_policy import weights_hash
+
+NATIVE, FIXED = "native-context", "fixed-response"
+
+
+@attrs.frozen(kw_only=True)
+class Terms:
+    """How responses are sampled. Without ``max_tokens`` the context is the budget."""
+
+    samples: int
+    temperature: float
+    seed: int
+    max_tokens: int | None
+    slots: int
+
+    @property
+    def budget(self) -> str:
+        return NATIVE if self.max_tokens is None else FIXED
+
+
+@attrs.frozen(kw_only=True)
+class Prompted:
+    """What a model is shown of one problem, and how long its response may get."""
+
+    problem: Problem
+    shown: tuple[int, ...] | str
+    budget_tokens: int
+
+
+class Model(Protocol):
+    """A model that can be measured."""
+
+    @property
+    def name(self) -> str:
+        """Who answers: where they can be known, the same name means the same weights."""
+        ...
+
+    @property
+    def notes(self) -> Sequence[str]: ...
+
+    @property
+    def default_profile(self) -> str: ...
+
+    @property
+    def run(self) -> Trained | None:
+        """The run that has trained it, where that is known."""
+        ...
+
+    def prompts(self, problems: Sequence[Problem], profile: Profile) -> list[Prompted]:
+        """What it is shown of every problem; a LimiteError names the first that does not fit."""
+        ...
+
+    def facts(self, profile: Profile) -> Mapping[str, Any]:
+        """``eos_ids``, ``max_tokens`` and ``template`` of the protocol."""
+        ...
+
+    def sample(
+        self, wanted: Sequence[tuple[Prompted, int]], profile: Profile, protocol_id: str
+    ) -> Iterator[Recorded]:
+        """A response for every problem and sample number, as they come."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class LocalModel:
+    """What a run has trained, or a model's directory."""
+
+    def __init__(self, named: str, *, stage: str | None, terms: Terms) -> None:
+        place, within = Path(named), None
+        if not place.exists() and ":" in named:  # RUN:STAGE
+            before, _, within = named.rpartition(":")
+            place = Path(before)
+        path, is_run = found_model(place)
+        self.terms = terms
+        self.run: Trained | None = None
+        if is_run:
+            self.run = trained(path, within or stage)
+            self._speaker: Speaker = speaker_of(self.run)
+            checkpoint = weights_hash(self.run.checkpoint)
+            self.name = f"{path.resolve().name}/{self.run.stage}@{self.run.step}:{checkpoint}"
+        elif within is not None:
+            raise LimiteError(f"{named}: {path} is a model's directory, which has no stages")
+        else:
+            self._speaker = speaker_in(path)
+            self.name = f"{path.resolve().name}:{weights_hash(path)}"
+        self._sampler: Sampler | None = None
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        return self._speaker.tokenizer
+
+    @property
+    def notes(self) -> Sequence[str]:
+        return self._speaker.notes
+
+    @property
+    def default_profile(self) -> str:
+        return default_kind(self.tokenizer)
+
+    @property
+    def verifier(self) -> Any:
+        """What the run judges answers by; None for a directory."""
+        if self.run is None:
+            return None
+        stages = reversed(self.run.recipe.stages.values())
+        judges = (getattr(each, "verifier", None) for each in stages)
+        return next((each for each in judges if each is not None), None)
+
+    def facts(self, profile: Profile) -> Mapping[str, Any]:
+        return {
+            "eos_ids": tuple(sorted(dict.fromkeys(self._ends))),
+            "max_tokens": self.terms.max_tokens or self._speaker.spec.context,
+            "template": profile.template_hash(self.tokenizer),
+        }
+
+    @property
+    def _ends(self) -> tuple[int, ...]:
+        return (self.tokenizer.eos_id, *self.tokenizer.eos_ids)
+
+    def prompts(self, problems: Sequence[Problem], profile: Profile) -> list[Prompted]:
+        profile.check(problems[0], self.tokenizer)
+        context = self._speaker.spec.context
+        found = []
+        for number, problem in enumerate(problems, start=1):
+            try:
+                ids = profile.ids(problem, self.tokenizer)
+                budget = completion_budget(
+                    self.terms.budget,
+                    prompt_tokens=len(ids),
+                    max_tokens=self.terms.max_tokens or context,
+                    context=context,
+                )
+            except LimiteError as error:
+                raise LimiteError(
+                    f"{self.name}: problem {number} ({problem.id}) cannot be asked: {error}"
+                ) from error
+            found.append(Prompted(problem=problem, shown=ids, budget_tokens=budget))
+        return found
+
+    def sample(
+        self, wanted: Sequence[tuple[Prompted, int]], profile: Profile, protocol_id: str
+    ) -> Iterator[Recorded]:
+        requests = [
+            Request(
+                problem=each.problem,
+                sample_index=number,
+                prompt_ids=tuple(each.shown),  # type: ignore[arg-type]
+                budget_tokens=each.budget_tokens,
+            )
+            for each, number in wanted
+        ]
+        ends = frozenset(self._ends)
+        with deterministic(torch.get_num_threads()):
+            for _, response in self._asked().generate(requests, 0):
+                ids, text, reason = response.completion_ids, response.text, response.finish_reason
+                until = tokens_until(profile.stops, _before_end(ids, ends), self.tokenizer)
+                if until is not None:
+                    ids, text, reason = ids[:until], text[: stopped(text, profile.stops)], "stop"
+                yield Recorded(
+                    model=self.name,
+                    protocol_id=protocol_id,
+                    problem_id=response.problem_id,
+                    sample_index=response.sample_index,
+                    seed=str(row_key(self.terms.seed, response.problem_id, response.sample_index)),
+                    prompt_tokens=response.prompt_tokens,
+                    completion_budget=response.completion_budget,
+                    generated_tokens=len(ids),
+                    finish_reason=reason,
+                    reasoning_closed=reasoning_is_closed(
+                        self._opened(tuple(response.prompt_ids)) + text
+                    ),
+                    text=text,
+                    completion_ids=tuple(ids),
+                )
+
+    def _opened(self, prompt: tuple[int, ...]) -> str:
+        """What a template that opens the thinking itself has written last."""
+        tail = self.tokenizer.decode(prompt[-8:])
+        return tail[tail.rfind("<think>") :] if "<think>" in tail else ""
+
+    def _asked(self) -> Sampler:
+        if self._sampler is None:
+            self._sampler = Sampler(
+                self._speaker.decoder(choose_device()),
+                self.tokenizer,
+                seed=self.terms.seed,
+                eos_ids=self._ends,
+                temperature=max(self.terms.temperature, LIKELIEST),
+                slots=self.terms.slots,
+            )
+        return self._sampler
+
+    def close(self) -> None:
+        """Lets go of the weights."""
+        self._sampler = None
+
+
+def _before_end(ids: Sequence[int], ends: frozenset[int]) -> Sequence[int]:
+    return ids[:-1] if ids and ids[-1] in ends else ids

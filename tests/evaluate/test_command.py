@@ -1,0 +1,287 @@
+"""``limite eval`` as a shell would call it: what it leaves, how it goes on, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import attrs
+import pytest
+
+from limite.core.cli.main import main
+from limite.core.jsonl import read_json, read_jsonl
+from limite.core.recipe.engine import start
+from limite.evaluate.journal import JOURNAL, RESPONSES
+from limite.evaluate.models import LocalModel
+from limite.evaluate.shipped import FOLDER, problem_set, shipped
+from limite.problems.gen.main import main as gen
+from limite.problems.verifiers.mathematics import Mathematics
+
+RUN = """
+name = "letters"
+loggers = ["jsonl"]
+[model]
+type = "llama"
+width = 16
+layers = 1
+heads = 2
+kv_heads = 1
+head_width = 8
+mlp_width = 24
+context = 64
+[stages.sft]
+type = "sft"
+problems.sources.sum-chain = 1
+documents = 4
+steps = 1
+batch = 2
+[stages.more]
+type = "sft"
+problems.sources.sum-chain = 1
+documents = 4
+steps = 1
+batch = 2
+[stages.eval]
+type = "eval"
+problems.sources.sum-chain = 1
+count = 2
+samples = 1
+max_tokens = 4
+"""
+
+
+@attrs.frozen
+class Ended:
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run of two stages and a file of problems."""
+    folder = tmp_path_factory.mktemp("eval")
+    (folder / "letters.toml").write_text(RUN)
+    start(folder / "letters.toml", out=folder / "runs", name="letters", echo=lambda _line: None)
+    (folder / "p.jsonl").write_text(
+        "".join(f"{json.dumps(problem(each))}\n" for each in range(5)), encoding="utf-8"
+    )
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def there(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(place)
+
+
+@pytest.fixture
+def evaluate(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
+    def call(*arguments: object) -> Ended:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main(["eval", *map(str, arguments)])
+        printed = capsys.readouterr()
+        assert isinstance(ended.value.code, int)
+        return Ended(ended.value.code, printed.out, printed.err)
+
+    return call
+
+
+def problem(number: int, **changed: object) -> dict[str, object]:
+    answer = {"type": "integer", "value": str(number + 1)}
+    return {"problem": f"{number}+1=?", "answer": answer, **changed}
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+COMMON = ("letters", "--benchmark", "p.jsonl", "--samples", 3, "--max-tokens", 5)
+
+
+def test_two_stages_are_compared_and_the_same_bytes_come_again(evaluate, tmp_path):
+    outs = [tmp_path / "a", tmp_path / "b"]
+    for out in outs:
+        ended = evaluate(*COMMON, "--against", "runs/letters:sft", "--out", out)
+        assert ended.code == 0, ended.err
+    assert "letters/more@1 against letters/sft@1:" in ended.out
+    assert "covers resampling of evaluation problems" in ended.out
+    first, second = map(files_in, outs)
+    assert first.keys() == second.keys()
+    assert {Path(name).name for name in first} == {
+        "results.json", RESPONSES, "summary.json", "table.txt",
+    }  # fmt: skip
+    same = [name for name in first if not name.startswith("summary")]
+    assert {name: first[name] for name in same} == {name: second[name] for name in same}
+    assert evaluate(*COMMON, "--against", "runs/letters:sft", "--out", outs[0]).code == 0
+    assert files_in(outs[0]) == first
+    summary = read_json(outs[0] / "summary.json")
+    assert [each["total"] for each in summary["models"]] == [15, 15]
+    assert summary["comparisons"][0]["protocol_id"] == summary["models"][0]["protocol_id"]
+
+
+def test_a_record_is_kept_at_once_and_none_is_sampled_twice(evaluate, tmp_path, monkeypatch):
+    assert evaluate(*COMMON, "--out", tmp_path / "whole").code == 0
+    sampled: list[tuple[str, int]] = []
+    sample = LocalModel.sample
+
+    def killed(self, wanted, profile, protocol_id):
+        for count, found in enumerate(sample(self, wanted, profile, protocol_id), start=1):
+            sampled.append(found.place)
+            yield found
+            if count == 4:
+                raise KeyboardInterrupt
+
+    out = tmp_path / "parts"
+    with monkeypatch.context() as patched:
+        patched.setattr(LocalModel, "sample", killed)
+        ended = evaluate(*COMMON, "--out", out)
+    assert ended.code == 130
+    assert "4 of 15 responses" in ended.err
+    [folder] = [path for path in out.iterdir() if path.is_dir()]
+    found = read_json(folder / "results.json")
+    assert found["complete"] is False
+    assert (found["recorded_samples"], found["expected_samples"]) == (4, 15)
+    assert "score" not in found
+    # A kill in the middle of a line.
+    journal = folder / JOURNAL
+    whole = journal.read_bytes()
+    journal.write_bytes(whole + b'{"completion_budget":5,"comple')
+
+    def counted(self, wanted, profile, protocol_id):
+        for found in sample(self, wanted, profile, protocol_id):
+            sampled.append(found.place)
+            yield found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LocalModel, "sample", counted)
+        assert evaluate(*COMMON, "--out", out).code == 0
+    assert len(sampled) == len(set(sampled)) == 15
+    ours, theirs = files_in(out), files_in(tmp_path / "whole")
+    for name in theirs:
+        if not name.startswith("summary"):  # which names the folder
+            assert ours[name] == theirs[name], name
+
+
+def test_a_foreign_record_is_named(evaluate, tmp_path):
+    out = tmp_path / "out"
+    assert evaluate(*COMMON, "--out", out).code == 0
+    [folder] = [path for path in out.iterdir() if path.is_dir()]
+    records = list(read_jsonl(folder / RESPONSES))
+    changes = {
+        "a second time": records[:1] * 2,
+        "is none of those that are asked": [{**records[0], "problem_id": "0" * 32}],
+        "there are 0 to 2": [{**records[0], "sample_index": 3}],
+        "under protocol": [{**records[0], "protocol_id": "f" * 64}],
+        "a response of somebody": [{**records[0], "model": "somebody"}],
+        "'reasoning_closed': expected bool": [{**records[0], "reasoning_closed": 1}],
+        "exceed the budget": [{**records[0], "generated_tokens": 9}],
+    }
+    (folder / RESPONSES).unlink()
+    for said, lines in changes.items():
+        text = "".join(f"{json.dumps(each)}\n" for each in [records[4], *lines])
+        (folder / JOURNAL).write_text(text)
+        ended = evaluate(*COMMON, "--out", out)
+        assert ended.code == 2
+        assert said in ended.err
+        assert f"{JOURNAL}:{len(lines) + 1}" in ended.err, ended.err
+    (folder / JOURNAL).write_text(
+        "".join(f"{json.dumps(each)}\n" for each in records[:-1]), encoding="utf-8"
+    )
+    ended = evaluate(*COMMON, "--seed", 2, "--out", out)
+    assert (ended.code, "other problems, terms or prompts" in ended.err) == (2, True)
+
+
+def test_mistakes_are_told_before_anything_is_sampled(evaluate, tmp_path, monkeypatch):
+    monkeypatch.setattr(LocalModel, "sample", None)
+    bad = tmp_path / "bad.jsonl"
+    records = [problem(1), {"problem": "2+2=?"}, problem(1), problem(3, answer={"value": "1"})]
+    bad.write_text("".join(f"{json.dumps(each)}\n" for each in records), encoding="utf-8")
+    ended = evaluate("letters", "--benchmark", bad)
+    assert ended.code == 2
+    assert f"{bad}:2: 'answer': expected an object" in ended.err
+    assert f"{bad}:3: the problem of line 1 again" in ended.err
+    assert f"{bad}:4: 'answer': expected texts" in ended.err
+    long = tmp_path / "long.jsonl"
+    sums = "+".join("1" * 40)
+    long.write_text(f"{json.dumps(problem(1))}\n{json.dumps(problem(2, problem=sums))}\n")
+    for arguments, said in (
+        (("letters",), "--benchmark: say which problems"),
+        (("letters", "--benchmark", long), "problem 2 ("),
+        (("letters", "--benchmark", "limite-eesy"), "did you mean 'limite-easy'?"),
+        (("letters", "--benchmark", "no.jsonl"), "no.jsonl: no such file"),
+        (("leters", "--benchmark", "p.jsonl"), "did you mean"),
+        (("letters", "--stage", "mor", "--benchmark", "p.jsonl"), "did you mean 'more'?"),
+        (("letters", "letters", "--benchmark", "p.jsonl"), "is named twice"),
+        (("letters", "--benchmark", "p.jsonl", "--profile", "chat-zero-shot"), "no chat template"),
+        (("letters", "--benchmark", "p.jsonl", "--profile", "base-few-shot"), "needs --shots"),
+        (("letters", "--benchmark", "p.jsonl", "--shots", "p.jsonl"), "--shots: belongs to"),
+        (("letters", "--benchmark", "p.jsonl", "--temperature", 0), "all be the same"),
+        ((), "say what to measure"),
+    ):
+        ended = evaluate(*arguments)
+        assert ended.code == 2, said
+        assert said in ended.err
+
+
+def test_another_protocol_is_refused_or_said_first(evaluate, tmp_path):
+    assert evaluate(*COMMON, "--out", tmp_path / "one").code == 0
+    [earlier] = [path for path in (tmp_path / "one").iterdir() if path.is_dir()]
+    other = (*COMMON, "--stage", "sft", "--against", earlier, "--out", tmp_path / "two")
+    ended = evaluate(*other)
+    assert ended.code == 0, ended.err
+    ended = evaluate(*other[:-1], tmp_path / "three", "--seed", 2)
+    assert (ended.code, "differ in seed (1 -> 2)" in ended.err) == (2, True)
+    ended = evaluate(*other[:-1], tmp_path / "three", "--seed", 2, "--allow-protocol-mismatch")
+    assert ended.code == 0, ended.err
+    assert ended.out.startswith("PROTOCOL MISMATCH: ")
+    ended = evaluate(
+        *other[:-1], tmp_path / "four", "--instruction", "now", "--allow-protocol-mismatch"
+    )
+    assert (ended.code, "never subtracted" in ended.err) == (2, True)
+
+
+def test_what_a_run_has_trained_on_is_looked_for(evaluate, tmp_path, place):
+    (tmp_path / "t.jsonl").write_text('{"messages":[{"role":"user","content":" 3+1=?!"}]}\n')
+    ended = evaluate(*COMMON, "--training", tmp_path / "t.jsonl", "--out", tmp_path / "out")
+    assert ended.code == 0, ended.err
+    found = read_json(tmp_path / "out" / "summary.json")["models"][0]["overlap"]
+    assert (found["checked"], found["exact"], found["near"]) == (5, 1, 0)
+    assert [each["texts"] for each in found["sources"]] == [2, 4, 4]
+    assert found["score_of_matches"]["total"] == 3
+    assert found["score_of_others"]["total"] == 12
+    assert "1 exact and 0 near matches of 5 checked" in ended.out
+
+
+def test_the_shipped_benchmarks_are_what_their_seals_say(evaluate):
+    for name, about in shipped().items():
+        found = problem_set(name, Mathematics())
+        assert (found.sha256, len(found.problems)) == (about["sha256"], about["problems"])
+        areas = {each.tags[0].partition("/")[0] for each in found.problems}
+        assert len(areas) == (2 if name == "limite-sums" else 9)
+        assert name in evaluate("--list").out
+        assert about["sha256"] in evaluate("--list").out
+    assert {path.name for path in FOLDER.glob("*.jsonl")} == {
+        about["file"] for about in shipped().values()
+    }
+
+
+@pytest.mark.nightly
+def test_the_shipped_benchmarks_are_made_again_by_their_commands(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "families.toml").write_bytes((FOLDER / "families.toml").read_bytes())
+    for about in shipped().values():
+        for command in about["made_by"]:
+            with pytest.raises(SystemExit) as ended:
+                gen(shlex.split(command)[1:])
+            assert ended.value.code == 0
+        made = (tmp_path / about["file"]).read_bytes()
+        assert made == (FOLDER / about["file"]).read_bytes()
+        for path in tmp_path.glob("*.jsonl*"):
+            path.unlink()
