@@ -1,0 +1,236 @@
+"""One problem from the request to its verdict: written, filtered, run, solved by others, read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+import limite
+from limite.core.errors import LimiteError
+from limite.core.seeds import Seeds
+from limite.core.types import Answer, Problem
+from limite.problems import files, verify
+from limite.problems.answers import canonical
+from limite.problems.author import parse
+from limite.problems.author.duplicates import Benchmarks, Known
+from limite.problems.author.filters import out_of_range, refused
+from limite.problems.author.language import NAMES
+from limite.problems.author.program import Faulty, Ran, Runner, looked_at, same_as
+from limite.problems.author.prompts import Template
+from limite.problems.author.quorum import Quorum, Solver, asked
+from limite.problems.author.server import NoReply, Writer
+from limite.problems.author.topics import Topic
+
+SHOWN = 5
+"""So many problems of a topic are named as not to be repeated."""
+
+
+class Rejected(Exception):
+    """A problem that is not kept: the reason in one word for counts, and what shows it."""
+
+    def __init__(self, reason: str, shown: str = "") -> None:
+        super().__init__(shown)
+        self.reason = reason
+
+
+@attrs.frozen(kw_only=True)
+class Terms:
+    """How many must agree, and who is asked."""
+
+    seed: int
+    model: str
+    solver_models: Sequence[str]
+    solvers: int
+    min_agree: int
+    reading_share: float = 1.0
+
+
+@attrs.define
+class Pipeline:
+    """Decides what becomes of one problem asked for. Safe to use from several threads.
+
+    ``known`` is only read here, so that what is decided does not depend on what else is under way.
+    """
+
+    terms: Terms
+    writer: Writer
+    templates: Mapping[str, Template]
+    runner: Runner
+    known: Known
+    benchmarks: Benchmarks
+
+    def prompt(self, slot: int, topic: Topic, avoid: Sequence[str]) -> str:
+        """What the writer is asked for."""
+        examples = "".join(f"\nAn example of such a problem:\n{each}\n" for each in topic.examples)
+        named = "".join(f"\n- {each}" for each in avoid[-SHOWN:])
+        return self.templates["ask"].filled(
+            {
+                "topic": topic.name,
+                "description": topic.description,
+                "difficulty": topic.difficulty,
+                "language": NAMES[topic.language],
+                "answer_types": ", ".join(topic.answer_types),
+                "variant": str(slot + 1),
+                "examples": examples,
+                "avoid": f"\nDo not repeat these problems:{named}\n" if named else "",
+            }
+        )
+
+    def decide(self, slot: int, topic: Topic, avoid: Sequence[str]) -> dict[str, Any]:
+        """What became of it, as the journal holds it: accepted, rejected or failed.
+
+        Raises Stopped where nothing more may be asked for.
+        """
+        seen: dict[str, Any] = {"topic": topic.name}
+        try:
+            problem = self._made(slot, topic, avoid, seen)
+        except Rejected as error:
+            return {**seen, "outcome": "rejected", "reason": error.reason, "shown": str(error)}
+        except NoReply as error:
+            return {**seen, "outcome": "failed", "reason": str(error)}
+        return {**seen, "outcome": "accepted", "record": files.record_of(problem)}
+
+    def _ask(self, kind: str, model: str, prompt: str, *names: int | str) -> str:
+        seed = Seeds(self.terms.seed).integer("author", kind, *names) >> 33
+        reply = self.writer.reply(kind, model, prompt, seed)
+        if reply.cut:
+            raise Rejected("reply-cut", reply.cut)
+        return reply.text
+
+    def _made(self, slot: int, topic: Topic, avoid: Sequence[str], seen: dict[str, Any]) -> Problem:
+        text = self._ask("ask", self.terms.model, self.prompt(slot, topic, avoid), slot)
+        try:
+            found = parse.written(text)
+        except parse.Misread as error:
+            seen["reply"] = text[:2_000]
+            raise Rejected("unreadable-reply", str(error)) from None
+        seen |= {"problem": found.problem, "answer": found.answer, "program": found.program}
+        answer = self._stated(found, topic)
+        problem = found.problem
+        if fault := refused(
+            problem, answer.value, answer_type=answer.type, language=topic.language
+        ):
+            raise Rejected(*fault)
+        if out_of_range(answer.value, topic.range):
+            raise Rejected("out-of-range", answer.value[:80])
+        if fault := self.known.find(problem):
+            raise Rejected(*fault)
+        if place := self.benchmarks.find(problem):
+            raise Rejected("benchmark", place)
+        ran = self._run(found.program, answer)
+        if not self._equal(answer, ran.value):
+            raise Rejected("program-disagrees", f"stated {answer.value[:80]}, got {ran.value[:80]}")
+        quorum = self._solved(slot, problem, answer)
+        seen["votes"] = quorum.text
+        if not quorum.reached:
+            raise Rejected("solvers-disagree", quorum.text)
+        self._read(slot, problem)
+        return self._problem(slot, topic, found, answer, ran, quorum)
+
+    def _stated(self, found: parse.Written, topic: Topic) -> Answer:
+        """The answer that the writer states, in canonical form."""
+        if found.answer_type not in topic.answer_types:
+            raise Rejected("answer-type", found.answer_type[:80])
+        params = topic.params.get(found.answer_type, {})
+        try:
+            return canonical(
+                Answer(type=found.answer_type, value=found.answer[:10_000], params=params)
+            )
+        except LimiteError as error:
+            raise Rejected("answer-unreadable", str(error)[:300]) from None
+
+    def _run(self, program: str, answer: Answer) -> Ran:
+        try:
+            looked_at(program)
+            return self.runner(program, answer.type, answer.params, twice=True)
+        except Faulty as error:
+            raise Rejected(error.reason, str(error)) from None
+
+    def _equal(self, answer: Answer, value: str) -> bool:
+        """By the verifier, in its process, where the canonical texts differ."""
+        if answer.value == value:
+            return True
+        if answer.type in ("integer", "boolean"):  # canonical texts are unique
+            return False
+        return verify(answer, value, extract=False).correct
+
+    def _solved(self, slot: int, problem: str, answer: Answer) -> Quorum:
+        """Asks for solvers, none of whom sees more than the problem's text."""
+        terms = self.terms
+
+        def equal(one: str, other: str) -> bool:
+            return self._equal(attrs.evolve(answer, value=one), other)
+
+        quorum = Quorum(answer.value, terms.min_agree, equal)
+        for number, (method, model) in enumerate(asked(terms.solvers, terms.solver_models)):
+            prompt = self.templates["solve"].filled(
+                {"problem": problem, "method": method, "answer_type": answer.type}
+            )
+            quorum.add(self._solver(prompt, model, answer, slot, number))
+            if not quorum.can_still(terms.solvers - number - 1):
+                break  # the rest would be paid for nothing
+        return quorum
+
+    def _solver(self, prompt: str, model: str, answer: Answer, slot: int, number: int) -> Solver:
+        mark = ""
+        try:
+            program = parse.program_of(self._ask("solve", model, prompt, slot, number))
+            mark = same_as(looked_at(program))
+            ran = self.runner(program, answer.type, answer.params)
+        except parse.Misread:
+            return Solver(reason="unreadable-reply")
+        except (Faulty, Rejected) as error:
+            return Solver(reason=error.reason, same_as=mark)
+        return Solver(value=ran.value, same_as=mark)
+
+    def _read(self, slot: int, problem: str) -> None:
+        """Has the text read by somebody who looks for what it does not say."""
+        terms = self.terms
+        if Seeds(terms.seed).stream("author", "reading", slot).random() >= terms.reading_share:
+            return
+        prompt = self.templates["read"].filled({"problem": problem})
+        try:
+            reading = parse.reading_of(self._ask("read", terms.solver_models[-1], prompt, slot))
+        except parse.Misread as error:
+            raise Rejected("reading-unreadable", str(error)) from None
+        if reading.answers != "one":
+            raise Rejected(f"{reading.answers}-answers", f"{reading.answers} right answers")
+        if reading.assumptions:
+            raise Rejected("unstated-assumptions", "; ".join(reading.assumptions)[:500])
+
+    def _problem(
+        self,
+        slot: int,
+        topic: Topic,
+        found: parse.Written,
+        answer: Answer,
+        ran: Ran,
+        quorum: Quorum,
+    ) -> Problem:
+        return Problem(
+            problem=found.problem,
+            answer=answer,
+            source={
+                "kind": "llm",
+                "model": self.terms.model,
+                "endpoint": self.writer.host,
+                "prompt": self.templates["ask"].mark,
+                "seed": self.terms.seed,
+                "index": slot,
+            },
+            tags=(topic.name, *topic.tags),
+            meta={"asked_difficulty": topic.difficulty},
+            extra={
+                "program": found.program,
+                "verification": {
+                    "method": "programs-agree",
+                    "programs": len(quorum.solvers),
+                    "agree": quorum.agree,
+                    "solver_models": sorted(set(self.terms.solver_models)),
+                    "sandbox": list(ran.layers),
+                    "checked_by": limite.__version__,
+                },
+            },
+        )

@@ -1,0 +1,111 @@
+"""What a run gave and took: counts that add up, by reason and by stage."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import attrs
+
+from limite.problems.author.budget import Budget
+
+STAGES = ("reply", "text", "new", "program", "solvers", "reading")
+"""What a problem goes through, in order."""
+
+_REPLY = ("unreadable-reply", "reply-cut", "answer-type", "answer-unreadable")
+_NEW = ("duplicate", "near-duplicate", "template", "benchmark")
+_READING = ("reading-unreadable", "several-answers", "none-answers", "unstated-assumptions")
+
+
+def stage_of(reason: str) -> str:
+    """The stage that refuses for a reason."""
+    if reason in _REPLY:
+        return "reply"
+    if reason in _NEW:
+        return "new"
+    if reason.startswith("program-"):
+        return "program"
+    if reason == "solvers-disagree":
+        return "solvers"
+    return "reading" if reason in _READING else "text"
+
+
+@attrs.define
+class Counts:
+    """asked = accepted + rejected, by reason, + failed."""
+
+    asked: int = 0
+    accepted: int = 0
+    failed: int = 0
+    rejected: Counter[str] = attrs.field(factory=Counter)
+    topics: Counter[str] = attrs.field(factory=Counter)
+
+    def plain(self) -> dict[str, Any]:
+        """Everything, as a manifest holds it."""
+        assert self.asked == self.accepted + self.rejected.total() + self.failed
+        return {
+            "asked": self.asked,
+            "accepted": self.accepted,
+            "rejected": dict(sorted(self.rejected.items())),
+            "failed": self.failed,
+            "accepted_by_topic": dict(sorted(self.topics.items())),
+            "stages": [
+                {"stage": stage, "reached": reached, "passed": passed}
+                for stage, reached, passed in self.stages()
+            ],
+        }
+
+    def stages(self) -> list[tuple[str, int, int]]:
+        """Each stage with how many problems came to it and how many went on."""
+        left, found = self.asked - self.failed, []
+        for stage in STAGES:
+            gone = sum(
+                count for reason, count in self.rejected.items() if stage_of(reason) == stage
+            )
+            found.append((stage, left, left - gone))
+            left -= gone
+        return found
+
+    @property
+    def text(self) -> str:
+        """One line that adds up."""
+        most = ", ".join(f"{count:,} {reason}" for reason, count in self.rejected.most_common())
+        told = f" ({most})" if most else ""
+        return (
+            f"{self.asked:,} asked = {self.accepted:,} accepted + "
+            f"{self.rejected.total():,} rejected{told} + {self.failed:,} failed"
+        )
+
+
+def money(value: float | None) -> str:
+    """An amount, or that nobody knows it."""
+    return "n/a" if value is None else f"{value:.4f}"
+
+
+def spent(budget: Budget, counts: Counts, wanted: int) -> dict[str, Any]:
+    """What this call has taken so far, and what all of it would at this rate."""
+    cost, share = budget.cost, counts.accepted / wanted
+    seconds = budget.spent_s
+    return {
+        "requests": budget.requests,
+        "in_flight": budget.in_flight,
+        "tokens_in": budget.tokens_in,
+        "tokens_out": budget.tokens_out,
+        "untold_replies": budget.untold,
+        "cost": cost,
+        "projected_cost": None if cost is None or not share else cost / share,
+        "seconds": round(seconds, 1),
+        "left_s": None if not share else round(seconds / share - seconds, 1),
+    }
+
+
+def spent_text(told: dict[str, Any]) -> str:
+    """``spent`` as words."""
+    left = "" if told["left_s"] is None else f", about {told['left_s']:,.0f} s left"
+    untold = told["untold_replies"]
+    note = f" ({untold:,} replies did not tell, and are counted at their most)" if untold else ""
+    return (
+        f"{told['requests']:,} requests, {told['tokens_in']:,} tokens in, "
+        f"{told['tokens_out']:,} out{note}, cost {money(told['cost'])} "
+        f"(all: {money(told['projected_cost'])}), {told['seconds']:,.0f} s{left}"
+    )

@@ -1,0 +1,111 @@
+"""Many problems, several at a time, in rounds: the same file whatever comes back first."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from limite.core.endpoint.together import as_they_come
+from limite.problems.author.budget import Stopped
+from limite.problems.author.journal import Journal
+from limite.problems.author.pipeline import Pipeline
+from limite.problems.author.report import Counts
+from limite.problems.author.topics import Topic, drawn
+
+ROUND = 32
+"""So many problems are asked for before it is looked at which of them repeat one another."""
+
+Outcome = Mapping[str, Any]
+
+
+@attrs.define
+class Run:
+    """Asks for problems until ``wanted`` are accepted, ``most`` were asked for, or it is stopped.
+
+    A round asks for no more than are missing, so none is paid for that is not wanted. What a round
+    knows of earlier problems was settled before it began.
+    """
+
+    journal: Journal
+    pipeline: Pipeline
+    topics: Sequence[Topic]
+    wanted: int
+    most: int
+    at_once: int
+    tell: Callable[[Counts], object] = lambda _counts: None
+    counts: Counts = attrs.field(factory=Counts)
+    accepted: list[Outcome] = attrs.field(factory=list)
+    refused: list[Outcome] = attrs.field(factory=list)
+    _avoid: dict[str, list[str]] = attrs.field(factory=lambda: defaultdict(list))
+
+    def __call__(self) -> bool:
+        """Whether it came to its end, and was not stopped."""
+        while len(self.accepted) < self.wanted and self.counts.asked < self.most:
+            start = self.counts.asked
+            size = min(ROUND, self.wanted - len(self.accepted), self.most - start)
+            found = self._round(range(start, start + size))
+            for slot in range(start, start + size):
+                if slot not in found:
+                    return False  # what comes after it might repeat it
+                self._settle(slot, found[slot])
+            self.tell(self.counts)
+        return True
+
+    def _round(self, slots: range) -> dict[int, Outcome]:
+        known = {slot: self.journal.get(slot) for slot in slots}
+        found: dict[int, Outcome] = {slot: line for slot, line in known.items() if line is not None}
+        failed: dict[int, Outcome] = {}
+        missing = [slot for slot in slots if slot not in found]
+        for _, (slot, outcome) in as_they_come(self._calls(missing), self.at_once):
+            if outcome is None:
+                continue
+            if outcome["outcome"] == "failed":
+                failed[slot] = outcome
+            else:
+                found[slot] = outcome
+            self.tell(self.counts)
+        if len(found) + len(failed) == len(slots):
+            # The server goes on replying: these are settled. Else they are asked for again.
+            for slot, outcome in failed.items():
+                self.journal.keep(slot, outcome)
+            found |= failed
+        return found
+
+    def _calls(self, slots: Sequence[int]) -> Iterator[Callable[[], tuple[int, Outcome | None]]]:
+        for slot in slots:
+            yield lambda slot=slot: (slot, self._decided(slot))  # type: ignore[misc]
+
+    def _decided(self, slot: int) -> Outcome | None:
+        topic = drawn(self.topics, self.pipeline.terms.seed, slot)
+        try:
+            outcome = self.pipeline.decide(slot, topic, self._avoid[topic.name])
+        except Stopped:
+            return None
+        if outcome["outcome"] != "failed":
+            self.journal.keep(slot, outcome)
+        return outcome
+
+    def _settle(self, slot: int, outcome: Outcome) -> None:
+        counts = self.counts
+        counts.asked += 1
+        topic = outcome["topic"]
+        if outcome["outcome"] == "accepted":
+            text = outcome["record"]["problem"]
+            # Another of the same round may have come before it.
+            fault = self.pipeline.known.find(text)
+            if fault is None:
+                counts.accepted += 1
+                counts.topics[topic] += 1
+                self.accepted.append(outcome["record"])
+                self.pipeline.known.add(text, f"request {slot}")
+                self._avoid[topic].append(text)
+                return
+            outcome = {**outcome, "outcome": "rejected", "reason": fault[0], "shown": fault[1]}
+        if outcome["outcome"] == "failed":
+            counts.failed += 1
+        else:
+            counts.rejected[outcome["reason"]] += 1
+        self.refused.append({**outcome, "slot": slot})
