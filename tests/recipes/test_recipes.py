@@ -9,7 +9,7 @@ import pytest
 from limite.core.discover import load_registry
 from limite.core.recipe.check import check_file
 from limite.core.recipe.engine import start
-from limite.core.recipe.stages import RL, SFT, Eval
+from limite.core.recipe.stages import RL, SFT, Eval, Preference, Soup
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 FILES = sorted(path for path in RECIPES.iterdir() if path.suffix in (".py", ".toml"))
@@ -17,12 +17,14 @@ FILES = sorted(path for path in RECIPES.iterdir() if path.suffix in (".py", ".to
 SHORTER = {
     SFT: {"steps": 2, "documents": 64, "batch": 4},
     RL: {"steps": 1, "groups": 4, "rollouts": 2, "off_policy_updates": 1},
+    Preference: {"steps": 2, "batch": 4, "sampled.count": 20, "sampled.pairs": "all"},
+    Soup: {"greedy.count": 10, "greedy.samples": 1},
     Eval: {"count": 20, "samples": 1},
 }
 
 
 def test_there_are_recipes():
-    assert {path.stem for path in FILES} >= {"quickstart", "smoke"}
+    assert {path.stem for path in FILES} >= {"preference_soup", "quickstart", "smoke"}
 
 
 ON_A_MODEL = {"smollm2_arithmetic"}

@@ -51,6 +51,11 @@ def _pairs(case: Case, chosen: str, rejected: str) -> Tensor:
     return torch.stack([case.tensor(chosen), case.tensor(rejected)], dim=1).reshape(-1, 1)
 
 
+def listed_logp(logits: Tensor, ids: Tensor) -> Tensor:
+    """Nats of the tokens ``ids [B, T, K]``, from logits ``[B, T, V]``."""
+    return logits.log_softmax(-1).gather(-1, ids)
+
+
 def topk_kd(case: Case, registry: Registry) -> None:
     """A student's logits against a teacher's lists of likely tokens."""
     kind = registry.get("objective", case.param("objective", "topk-kd")).load()
@@ -62,7 +67,7 @@ def topk_kd(case: Case, registry: Registry) -> None:
     mask = case.tensor("mask", torch.float64).bool()
 
     def loss_over(active: Tensor) -> Loss:
-        listed = logits.log_softmax(-1).gather(-1, ids)
+        listed = listed_logp(logits, ids)
         columns = {"logp": listed[..., 0], "topk_logp": listed, "teacher_topk_logp": teacher}
         found: Loss = objective(token_batch(active, columns, totals_of(active, response_tokens=1)))
         return found
