@@ -116,6 +116,12 @@ class Remembering(Sound):
         return Loss(value=batch.mean(-log_ratio(batch).exp() * batch.advantage) * len(self.calls))
 
 
+class Rounded(Sound):
+    def __call__(self, batch: TokenBatch) -> Loss:
+        gain = log_ratio(batch).exp() * batch.advantage
+        return Loss(value=batch.mean(-gain.float()).to(gain.dtype))
+
+
 class FirstRow(Sound):
     def __call__(self, batch: TokenBatch) -> Loss:
         weight = torch.ones_like(batch.logp)
@@ -177,6 +183,8 @@ def test_a_sound_objective_keeps_the_laws() -> None:
     ("fault", "law"),
     [
         (OwnMean, "micro_batches_add_up"),
+        (OwnMean, "any_number_of_ranks_adds_up"),
+        (Rounded, "any_number_of_ranks_adds_up"),
         (MaskAfterExp, "masked_tokens_have_no_effect"),
         (NoMask, "masked_tokens_have_no_effect"),
         (Unclamped, "the_loss_is_finite_at_extreme_ratios"),

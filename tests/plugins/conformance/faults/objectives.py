@@ -25,6 +25,14 @@ REINFORCE = ("objectives.reinforce:Reinforce", {})
 PULLED = ("objectives.grpo:GRPO", {"beta": 0.1})
 
 FAULTS: list[tuple[str, str, str, tuple[str, dict[str, Any]], str]] = [
+    # Sums
+    (
+        POLICY,
+        "return loss.value.sum() / divisor, divisor",
+        "return loss.value.float().sum().to(loss.value) / divisor, divisor",
+        CISPO,
+        "any_number_of_ranks_adds_up",
+    ),
     # The ratio
     (
         RATIO,
