@@ -7,7 +7,7 @@ that was not refused and that no place holds already.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import attrs
 
@@ -56,13 +56,23 @@ class Plan:
         return cls(places=counts[1], before=counts[0])
 
 
-def fill(request: Request, plan: Plan, supply: Supply, tallies: Sequence[Tally]) -> Iterator[Made]:
+def fill(
+    request: Request,
+    plan: Plan,
+    supply: Supply,
+    tallies: Sequence[Tally],
+    ended: Mapping[str, Mapping[str, int]],
+    end: Callable[[str, Mapping[str, int]], None],
+) -> Iterator[Made]:
     """The kept candidates, place after place, and between them the refused ones.
 
     A family that gives nothing new in ``PATIENCE`` candidates and three times as many as it has
     given so far is exhausted: its remaining places stay empty. A shard looks at one candidate for
     each of its places, and no more: what repeats others is found when shards are merged. Where
     repeats are allowed no family is exhausted, unless all it gives is refused.
+
+    ``end`` is told the counts of a family that is exhausted, and ``ended`` holds what it was told
+    by an earlier run: what gave nothing new then is not tried again.
     """
     seen: set[bytes] = set()
     for tally, places in zip(tallies, plan.places, strict=True):
@@ -72,7 +82,12 @@ def fill(request: Request, plan: Plan, supply: Supply, tallies: Sequence[Tally])
         if place < request.places.start:
             continue
         tally = tallies[share]
+        name = request.shares[share].name
         while not tally.exhausted:
+            if name in ended and tally.written == ended[name]["written"]:
+                tally.duplicates, tally.idle = ended[name]["duplicates"], ended[name]["idle"]
+                tally.exhausted = True
+                break
             made = supply.take(share, frozenset() if request.repeats else seen)
             key = bytes.fromhex(made[0])
             if key in seen and not request.repeats:
@@ -91,3 +106,6 @@ def fill(request: Request, plan: Plan, supply: Supply, tallies: Sequence[Tally])
             if request.shard is not None:
                 break
             tally.exhausted = tally.idle >= PATIENCE + 3 * tally.written
+            if tally.exhausted and not tally.refused:  # the refused are to be told again
+                counts = (tally.written, tally.duplicates, tally.idle)
+                end(name, dict(zip(("written", "duplicates", "idle"), counts, strict=True)))

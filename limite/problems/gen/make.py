@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from limite.problems.gen.request import (
     read_mix,
     read_shard,
 )
-from limite.problems.gen.supply import Known, Supply, known_lines
+from limite.problems.gen.supply import Executor, Known, Supply, known_lines
 
 
 @click.command()
@@ -48,8 +48,12 @@ from limite.problems.gen.supply import Known, Supply, known_lines
     help="Ends in .jsonl or .jsonl.zst.",
 )  # fmt: skip
 @click.option(
-    "--workers", metavar="W", type=click.IntRange(1, 1024), default=1, show_default=True,
-    help="Processes. They change how long it takes and nothing else.",
+    "--workers", metavar="W", type=click.IntRange(1, 1024),
+    help="Processes. They change how long it takes and nothing else.  [1; all of a cluster]",
+)  # fmt: skip
+@click.option(
+    "--executor", type=click.Choice(["local", "ray"]), default="local", show_default=True,
+    help="Whose processes: this machine's, or those of a Ray cluster.",
 )  # fmt: skip
 @click.option("--shard", metavar="I/N", help="The I-th of N parts, from 1; see limite-gen merge.")
 @click.option("--allow-repeats", is_flag=True, help="Write a problem as often as it is drawn.")
@@ -64,7 +68,8 @@ def make(
     difficulty: str | None,
     seed: int,
     out: Path,
-    workers: int,
+    workers: int | None,
+    executor: Executor,
     shard: str | None,
     allow_repeats: bool,
     dry_run: bool,
@@ -78,6 +83,10 @@ def make(
     FILE.refused.jsonl. No two problems of a file are alike. The same command again goes on where
     it was stopped, and ends with the same bytes.
     """
+    if executor == "ray":
+        from limite.problems.gen.cluster import installed  # late: Ray is an extra
+
+        installed()
     request = Request(
         shares=_shares(families, mix, area, difficulty),
         count=count,
@@ -88,7 +97,7 @@ def make(
     if dry_run:
         rehearse(request, out, as_json=as_json)
         return
-    write(request, out, workers=workers, force=force, as_json=as_json)
+    write(request, out, workers=workers, executor=executor, force=force, as_json=as_json)
 
 
 def _shares(
@@ -135,7 +144,8 @@ def write(
     request: Request,
     out: Path,
     *,
-    workers: int = 1,
+    workers: int | None = 1,
+    executor: Executor = "local",
     force: bool = False,
     as_json: bool = False,
     known: Iterable[Known] | None = None,
@@ -145,6 +155,7 @@ def write(
     if output.complete:
         output.abandon()
         _say(as_json, f"{out}: is there already", {"event": "done", "file": str(out)})
+        _tell_short(request, out, output.found["counts"])
         return
     plan = Plan.of(request)
     tallies = [Tally() for _ in request.shares]
@@ -153,6 +164,7 @@ def write(
         wanted=plan.places,
         start=plan.before if request.shard else [0] * len(request.shares),
         workers=workers,
+        executor=executor,
         known=known_lines(request, output.known(), output.part) if known is None else known,
     )
     if output.resumed:
@@ -160,7 +172,9 @@ def write(
     try:
         try:
             with progress(len(request.places), as_json=as_json, already=output.resumed) as show:
-                for made in fill(request, plan, supply, tallies):
+                for made in fill(
+                    request, plan, supply, tallies, dict(output.exhausted), output.exhaust
+                ):
                     if made[2]:
                         output.refuse(made[1])
                     else:
@@ -179,7 +193,7 @@ def write(
         raise
     counts = _counts(request, tallies)
     manifest = output.finish("short" if counts["unfilled"] else "complete", counts)
-    _tell(request, out, tallies, manifest, as_json)
+    _tell(request, out, manifest, as_json)
 
 
 def _counts(request: Request, tallies: list[Tally]) -> dict[str, Any]:
@@ -197,15 +211,13 @@ def _counts(request: Request, tallies: list[Tally]) -> dict[str, Any]:
         }
 
     families = {
-        share.name: of([tally]) | {"exhausted": tally.exhausted}
+        share.name: of([tally]) | {"exhausted": tally.exhausted, "idle": tally.idle}
         for share, tally in zip(request.shares, tallies, strict=True)
     }
     return {**of(tallies), "families": families}
 
 
-def _tell(
-    request: Request, out: Path, tallies: list[Tally], manifest: dict[str, Any], as_json: bool
-) -> None:
+def _tell(request: Request, out: Path, manifest: dict[str, Any], as_json: bool) -> None:
     counts = manifest["counts"]
     refused = sum(counts["refused"].values())
     by = ", ".join(f"{name} {count:,}" for name, count in counts["refused"].items())
@@ -218,14 +230,22 @@ def _tell(
     )
     if refused:
         click.echo(f"warning: see {out}.refused.jsonl for what was refused", err=True)
-    if request.shard is None and counts["unfilled"]:
-        short = [
-            f"{share.text}: space exhausted after {tally.written:,} distinct problems: "
-            f"{tally.idle:,} more gave nothing new, and {tally.asked:,} are wanted"
-            for share, tally in zip(request.shares, tallies, strict=True)
-            if tally.exhausted
-        ]
-        raise RunFailed("\n".join([*short, f"{out} holds the {counts['written']:,} there are"]))
+    _tell_short(request, out, counts)
+
+
+def _tell_short(request: Request, out: Path, counts: Mapping[str, Any]) -> None:
+    """Raises RunFailed where a file holds fewer problems than were asked for."""
+    if request.shard is not None or not counts["unfilled"]:
+        return
+    short = []
+    for share in request.shares:
+        of = counts["families"][share.name]
+        if of["exhausted"]:
+            short.append(
+                f"{share.text}: space exhausted after {of['written']:,} distinct problems: "
+                f"{of['idle']:,} more gave nothing new, and {of['asked']:,} are wanted"
+            )
+    raise RunFailed("\n".join([*short, f"{out} holds the {counts['written']:,} there are"]))
 
 
 def _say(as_json: bool, text: str, event: dict[str, Any]) -> None:

@@ -54,6 +54,8 @@ class Output:
         self.manifest = beside(path, "manifest.json")
         self.refused = beside(path, "refused.jsonl")
         self.complete = False
+        self.found: Mapping[str, Any] = {}
+        """The manifest that was there, of this very request."""
         if not path.parent.is_dir():
             raise LimiteError(f"{path.parent}: no such folder")
         self._file = self._locked()
@@ -76,11 +78,19 @@ class Output:
         self._expected = _lines_hash(self.known())
         self._refused_file = self.refused.open("wb") if not self.complete else None
         self._refusals = 0
+        self.exhausted: dict[str, Any] = dict(self.found.get("exhausted", {}))
         if not self.complete:
-            write_json(
-                self.manifest,
-                {"state": "unfinished", "request": request, "versions": versions()},
-            )
+            self._begin()
+
+    def _begin(self) -> None:
+        """Writes the manifest of a file that is not finished."""
+        begun = {"state": "unfinished", "request": self.request, "versions": versions()}
+        write_json(self.manifest, begun | ({"exhausted": self.exhausted} if self.exhausted else {}))
+
+    def exhaust(self, name: str, counts: Mapping[str, int]) -> None:
+        """Keeps what is known of a family that has no more, so that no later run tries again."""
+        self.exhausted[name] = dict(counts)
+        self._begin()
 
     def _locked(self) -> int:
         try:
@@ -115,6 +125,7 @@ class Output:
             raise LimiteError(
                 f"{self.path} was asked for with other arguments; --force begins again:\n{lines}"
             )
+        self.found = manifest
         if manifest.get("state") == "unfinished" or not there:
             return False
         if file_hash(self.path) != manifest["hashes"]["file_sha256"]:

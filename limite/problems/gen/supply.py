@@ -1,4 +1,4 @@
-"""Where candidates come from: lines that were made before, this process, or worker processes.
+"""Where candidates come from: lines that were made before, this process, or others.
 
 Each family's candidates come in the order of their indexes, whoever made them: what is done with
 them depends on nothing else.
@@ -9,21 +9,25 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any, Literal, Protocol
 
 from limite.core.errors import LimiteError, RunFailed
 from limite.core.jsonl import loads
 from limite.problems.gen.candidate import Made, Maker, source_of
 from limite.problems.gen.request import Request
-from limite.problems.gen.workers import Ticket, WorkerLost, Workers
+from limite.problems.gen.workers import WorkerLost, Workers
 
 BATCH = 256
 """The most candidates that a worker sends at once."""
 
 BEYOND = 32
-"""How many candidates a worker makes at once beyond the places planned for."""
+"""How many candidates a worker makes at once beyond the places planned for, to begin with."""
 
 STEP = 64
 """The most candidates that are made together."""
+
+Executor = Literal["local", "ray"]
+"""Whose processes make candidates: this machine's, or those of a Ray cluster."""
 
 Known = tuple[int, int, Made]
 """The index of a share, of a candidate in it, and the candidate, as an earlier run left it."""
@@ -50,7 +54,8 @@ class Supply:
 
     ``wanted`` is how many places each share has, and ``start`` the index its candidates begin
     with. Lines that are known come first; a candidate that is not among them, and stands before
-    one that is, was refused or a repetition, and is made again to tell which.
+    one that is, was refused or a repetition, and is made again to tell which. ``workers`` is how
+    many processes make them: one is this process, but on a cluster; None, one or all of a cluster.
     """
 
     def __init__(
@@ -59,7 +64,8 @@ class Supply:
         *,
         wanted: Sequence[int],
         start: Sequence[int],
-        workers: int = 1,
+        workers: int | None = 1,
+        executor: Executor = "local",
         known: Iterable[Known] = (),
     ) -> None:
         self._request = request
@@ -72,6 +78,7 @@ class Supply:
         self._beyond = list(start)  # all known candidates of a share have smaller indexes
         self._end = [first + count for first, count in zip(start, wanted, strict=True)]
         self._workers = workers
+        self._executor = executor
         self._pool: _Pool | None = None
 
     def take(self, share: int, seen: Container[bytes]) -> Made:
@@ -90,13 +97,20 @@ class Supply:
             return waiting.popleft()[1]
         if waiting or index < self._beyond[share]:
             return self._makers[share](index, seen)
-        if self._workers == 1:
+        if self._executor == "local" and self._workers in (None, 1):
             return self._made(share, index, seen)
         if self._pool is None:
             starts = [max(pair) for pair in zip(self._next, self._beyond, strict=True)]
             starts[share] = index
-            self._pool = _Pool(self._request, self._workers, starts, self._end)
+            self._pool = _Pool(self._hands(), starts, self._end)
         return self._pool.take(share)
+
+    def _hands(self) -> _Hands:
+        if self._executor == "ray":
+            from limite.problems.gen.cluster import Cluster  # late: Ray is an extra
+
+            return Cluster(self._request, self._workers)
+        return Workers(self._workers or 1, _make, _begin, (self._request,))
 
     def _made(self, share: int, index: int, seen: Container[bytes]) -> Made:
         """A candidate made in this process, with those behind it that have places."""
@@ -112,19 +126,30 @@ class Supply:
             self._pool.close()
 
 
-class _Pool:
-    """Worker processes that make candidates ahead of time, in batches."""
+class _Hands(Protocol):
+    """Processes that make batches of candidates: a share, the first index, and how many."""
 
-    def __init__(
-        self, request: Request, workers: int, start: Sequence[int], end: Sequence[int]
-    ) -> None:
-        self._workers = Workers(workers, _make, _begin, (request,))
+    count: int
+
+    def send(self, share: int, first: int, count: int, /) -> Any: ...
+
+    def result(self, ticket: Any, /) -> list[Made]: ...
+
+    def close(self) -> None: ...
+
+
+class _Pool:
+    """Candidates that other processes make ahead of time, in batches."""
+
+    def __init__(self, hands: _Hands, start: Sequence[int], end: Sequence[int]) -> None:
+        self._hands = hands
         self._start = list(start)
         self._end = end
         left = sum(max(0, last - first) for first, last in zip(start, end, strict=True))
-        self._batch = max(1, min(BATCH, left // (2 * workers)))
-        self._ahead = 2 * workers
-        self._pending: list[deque[Ticket]] = [deque() for _ in start]
+        self._batch = max(1, min(BATCH, left // (2 * hands.count)))
+        self._ahead = 2 * hands.count
+        self._beyond = [BEYOND] * len(start)
+        self._pending: list[deque[Any]] = [deque() for _ in start]
         self._ready: list[deque[Made]] = [deque() for _ in start]
 
     def take(self, share: int) -> Made:
@@ -143,7 +168,7 @@ class _Pool:
         if not self._pending[share]:
             self._submit(share)
         self._fill()
-        batch: list[Made] = self._workers.result(self._pending[share].popleft())
+        batch = self._hands.result(self._pending[share].popleft())
         self._fill()
         return batch
 
@@ -151,9 +176,13 @@ class _Pool:
         # Past the places that were planned for, only what replaces repetitions is wanted.
         first = self._start[share]
         left = self._end[share] - first
-        batch = min(self._batch, left) if left > 0 else BEYOND
+        if left > 0:
+            batch = min(self._batch, left)
+        else:  # twice as many each time: a space that is nearly exhausted takes many
+            batch = self._beyond[share]
+            self._beyond[share] = min(2 * batch, BATCH)
         self._start[share] += batch
-        self._pending[share].append(self._workers.send(share, first, batch))
+        self._pending[share].append(self._hands.send(share, first, batch))
 
     def _fill(self) -> None:
         """Keeps the workers busy with the shares that have the largest part left to make."""
@@ -168,7 +197,7 @@ class _Pool:
             self._submit(share)
 
     def close(self) -> None:
-        self._workers.close()
+        self._hands.close()
 
 
 _makers: list[Maker] = []

@@ -53,6 +53,7 @@ class Workers:
         begin: Callable[..., None],
         arguments: Task,
     ) -> None:
+        self.count = count
         context = multiprocessing.get_context("spawn")
         self._workers: list[_Worker] = []
         for _ in range(count):

@@ -222,6 +222,48 @@ def test_a_small_space_is_exhausted_honestly(gen: Callable, tmp_path: Path) -> N
     assert manifest_of(out)["counts"]["unfilled"] == 93
 
 
+def test_an_exhausted_space_is_searched_once(
+    gen: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mix, whole, out = (tmp_path / name for name in ("mix.toml", "whole.jsonl", "p.jsonl"))
+    mix.write_text(
+        "[families]\ngcd = 1\nsum-chain = {difficulty = 0, terms = [2, 2], largest = [3, 3]}\n"
+    )
+    asked = ("make", "--mix", mix, "--count", 60, "-o")
+    first = gen(*asked, whole)
+    assert first.code == 1
+    drawn = Counter[str]()
+    draw = SumChain.sample
+
+    def sample(self, rng, difficulty):
+        drawn["sum-chain"] += 1
+        return draw(self, rng, difficulty)
+
+    monkeypatch.setattr(SumChain, "sample", sample)
+    again = gen(*asked, whole)
+    assert again.code == 1
+    assert again.err == first.err
+    assert "space exhausted after 7 distinct problems" in again.err
+    assert not drawn
+
+    def stopping(*arguments: Any) -> Any:
+        for number, made in enumerate(fill.fill(*arguments)):
+            if number == 30:
+                raise KeyboardInterrupt
+            yield made
+
+    monkeypatch.setattr(make, "fill", stopping)
+    assert gen(*asked, out).code == 130
+    assert drawn["sum-chain"] > fill.PATIENCE
+    assert list(manifest_of(out)["exhausted"]) == ["sum-chain"]
+    drawn.clear()
+    monkeypatch.setattr(make, "fill", fill.fill)
+    assert gen(*asked, out).code == 1
+    assert drawn["sum-chain"] < 300
+    assert out.read_bytes() == whole.read_bytes()
+    assert manifest_of(out) == manifest_of(whole)
+
+
 def test_what_is_not_agreed_on_is_counted_and_kept_aside(
     gen: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
