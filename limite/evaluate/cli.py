@@ -26,6 +26,21 @@ PROFILES = ("chat-zero-shot", "base-few-shot", "base-zero-shot")
     help="Measured too, or the folder of its results; every MODEL is compared with it.",
 )  # fmt: skip
 @click.option("--stage", metavar="NAME", help="Of runs: the stage whose weights are measured.")
+@click.option("--endpoint", metavar="URL", help="A server of chat completions, measured as well.")
+@click.option("--model-name", metavar="NAME", help="The model that the endpoint is asked for.")
+@click.option(
+    "--served", metavar="DIR", type=click.Path(path_type=Path),
+    help="The directory that it serves: prompts are counted, budgets follow from its context.",
+)  # fmt: skip
+@click.option("--key-env", metavar="VAR", help="The environment variable that holds its key.")
+@click.option(
+    "--concurrency", metavar="N", type=click.IntRange(1, 256), default=8, show_default=True,
+    help="Requests to the endpoint under way at once.",
+)  # fmt: skip
+@click.option(
+    "--timeout", metavar="S", type=Real(0.1, 86_400), default=300.0, show_default=True,
+    help="Seconds that the endpoint has for a reply.",
+)  # fmt: skip
 @click.option(
     "--samples", metavar="N", type=click.IntRange(1, 10_000), default=4, show_default=True,
     help="Responses to each problem.",
@@ -76,6 +91,12 @@ def eval_(
     listing: bool,
     against: str | None,
     stage: str | None,
+    endpoint: str | None,
+    model_name: str | None,
+    served: Path | None,
+    key_env: str | None,
+    concurrency: int,
+    timeout: float,
     samples: int,
     temperature: float,
     seed: int,
@@ -103,27 +124,47 @@ def eval_(
     if listing:
         _list(as_json)
         return
-    if not models:
+    if not models and endpoint is None:
         raise LimiteError("say what to measure: limite eval MODEL --benchmark FILE_OR_NAME")
+    if endpoint is None:
+        for option, given in (
+            ("--model-name", model_name), ("--served", served), ("--key-env", key_env),
+        ):  # fmt: skip
+            if given is not None:
+                raise LimiteError(f"{option}: belongs to --endpoint")
+    elif model_name is None:
+        raise LimiteError("--model-name: an endpoint is asked for a model by its name")
     if benchmark is None:
         raise LimiteError("--benchmark: say which problems, FILE or a name; --list tells the names")
     if temperature == 0 and samples > 1:
         raise LimiteError(f"--samples {samples}: at temperature 0 they would all be the same one")
     from limite.evaluate.command import Wanted, evaluate
     from limite.evaluate.models import Terms
+    from limite.evaluate.served import served_model
 
+    terms = Terms(
+        samples=samples, temperature=temperature, seed=seed, max_tokens=max_tokens, slots=slots
+    )
+    more = []
+    if endpoint is not None and model_name is not None:
+        more.append(
+            served_model(
+                endpoint,
+                model_name,
+                key_env=key_env,
+                terms=terms,
+                served=served,
+                concurrency=concurrency,
+                timeout_s=timeout,
+                tell=_note,
+            )
+        )
     wanted = Wanted(
         models=models,
         against=against,
         stage=stage,
         benchmark=benchmark,
-        terms=Terms(
-            samples=samples,
-            temperature=temperature,
-            seed=seed,
-            max_tokens=max_tokens,
-            slots=slots,
-        ),
+        terms=terms,
         profile=profile,
         instruction=instruction,
         system=system,
@@ -136,7 +177,7 @@ def eval_(
         out=out,
         allow_mismatch=allow_protocol_mismatch,
     )
-    found = evaluate(wanted, (), _note, _Progress())
+    found = evaluate(wanted, more, _note, _Progress())
     text = found.pop("text")
     if as_json:
         show_json(found)

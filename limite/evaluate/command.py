@@ -222,10 +222,11 @@ def _measure(
             raise
         if not journal.complete:
             state = measured.write_unfinished(asked, journal)
+            why = ", ".join(f"{count:,} {text}" for text, count in asked.model.failures.items())
             raise RunFailed(
                 f"{asked.model.name}: {state['recorded_samples']:,} of "
-                f"{state['expected_samples']:,} responses came, and a part has no score; the same "
-                "command asks for the others"
+                f"{state['expected_samples']:,} responses came ({why}), and a part has no score; "
+                "the same command asks for the others"
             )
         graded = measured.grade(asked, journal, verifier)
         results = measured.results_of(asked, graded, problems, overlap, confidence)

@@ -183,6 +183,7 @@ def results_of(
             "text": f"{share_text(mixed, len(groups))} of groups of {samples}",
         },
         "closed_reasoning": {"count": closed, "total": total, "share": closed / total},
+        "cut_below_budget": _cut_early(graded),
         "correct_longer_than": {
             str(limit): sum(length > limit for length in right) for limit in LONG_TOKENS
         },
@@ -190,6 +191,28 @@ def results_of(
             **overlap,
             "score_of_matches": _score(one for one in graded if one.problem.id in copies),
             "score_of_others": _score(one for one in graded if one.problem.id not in copies),
+        },
+    }
+
+
+def _cut_early(graded: Sequence[Graded]) -> dict[str, Any]:
+    """Responses that something else than their budget has cut off: a limit nobody has named."""
+    early = [
+        _recorded(one)
+        for one in graded
+        if one.response.finish_reason == "length"
+        and one.response.generated_tokens < one.response.completion_budget
+    ]
+    first = early[0] if early else None
+    return {
+        "count": len(early),
+        "first": None
+        if first is None
+        else {
+            "problem_id": first.problem_id,
+            "sample_index": first.sample_index,
+            "generated_tokens": first.generated_tokens,
+            "completion_budget": first.completion_budget,
         },
     }
 

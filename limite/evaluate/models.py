@@ -87,6 +87,11 @@ class Model(Protocol):
         """A response for every problem and sample number, as they come."""
         ...
 
+    @property
+    def failures(self) -> Mapping[str, int]:
+        """Why responses did not come, and how many."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -100,6 +105,7 @@ class LocalModel:
             place = Path(before)
         path, is_run = found_model(place)
         self.terms = terms
+        self.failures: Mapping[str, int] = {}
         self.run: Trained | None = None
         if is_run:
             self.run = trained(path, within or stage)
@@ -136,34 +142,13 @@ class LocalModel:
 
     def facts(self, profile: Profile) -> Mapping[str, Any]:
         return {
-            "eos_ids": tuple(sorted(dict.fromkeys(self._ends))),
+            "eos_ids": ends_of(self.tokenizer),
             "max_tokens": self.terms.max_tokens or self._speaker.spec.context,
             "template": profile.template_hash(self.tokenizer),
         }
 
-    @property
-    def _ends(self) -> tuple[int, ...]:
-        return (self.tokenizer.eos_id, *self.tokenizer.eos_ids)
-
     def prompts(self, problems: Sequence[Problem], profile: Profile) -> list[Prompted]:
-        profile.check(problems[0], self.tokenizer)
-        context = self._speaker.spec.context
-        found = []
-        for number, problem in enumerate(problems, start=1):
-            try:
-                ids = profile.ids(problem, self.tokenizer)
-                budget = completion_budget(
-                    self.terms.budget,
-                    prompt_tokens=len(ids),
-                    max_tokens=self.terms.max_tokens or context,
-                    context=context,
-                )
-            except LimiteError as error:
-                raise LimiteError(
-                    f"{self.name}: problem {number} ({problem.id}) cannot be asked: {error}"
-                ) from error
-            found.append(Prompted(problem=problem, shown=ids, budget_tokens=budget))
-        return found
+        return prompts_of(self.name, problems, profile, self._speaker, self.terms)
 
     def sample(
         self, wanted: Sequence[tuple[Prompted, int]], profile: Profile, protocol_id: str
@@ -177,7 +162,7 @@ class LocalModel:
             )
             for each, number in wanted
         ]
-        ends = frozenset(self._ends)
+        ends = frozenset(ends_of(self.tokenizer))
         with deterministic(torch.get_num_threads()):
             for _, response in self._asked().generate(requests, 0):
                 ids, text, reason = response.completion_ids, response.text, response.finish_reason
@@ -212,7 +197,7 @@ class LocalModel:
                 self._speaker.decoder(choose_device()),
                 self.tokenizer,
                 seed=self.terms.seed,
-                eos_ids=self._ends,
+                eos_ids=ends_of(self.tokenizer),
                 temperature=max(self.terms.temperature, LIKELIEST),
                 slots=self.terms.slots,
             )
@@ -221,6 +206,35 @@ class LocalModel:
     def close(self) -> None:
         """Lets go of the weights."""
         self._sampler = None
+
+
+def ends_of(tokenizer: Tokenizer) -> tuple[int, ...]:
+    """The ids that end a response, each once; a LimiteError where a model knows none."""
+    return tuple(sorted({tokenizer.eos_id, *tokenizer.eos_ids}))
+
+
+def prompts_of(
+    name: str, problems: Sequence[Problem], profile: Profile, speaker: Speaker, terms: Terms
+) -> list[Prompted]:
+    """What a model is shown of every problem, and the budget that its context leaves for each."""
+    profile.check(problems[0], speaker.tokenizer)
+    context = speaker.spec.context
+    found = []
+    for number, problem in enumerate(problems, start=1):
+        try:
+            ids = profile.ids(problem, speaker.tokenizer)
+            budget = completion_budget(
+                terms.budget,
+                prompt_tokens=len(ids),
+                max_tokens=terms.max_tokens or context,
+                context=context,
+            )
+        except LimiteError as error:
+            raise LimiteError(
+                f"{name}: problem {number} ({problem.id}) cannot be asked: {error}"
+            ) from error
+        found.append(Prompted(problem=problem, shown=ids, budget_tokens=budget))
+    return found
 
 
 def _before_end(ids: Sequence[int], ends: frozenset[int]) -> Sequence[int]:

@@ -50,6 +50,15 @@ def lines(
         if each["unreliable"]:
             yield ""
             yield f"{short(each)}: UNRELIABLE: the grader ran out of time on more than 1%"
+        early = each["cut_below_budget"]
+        if early["count"]:
+            first = early["first"]
+            yield ""
+            yield (
+                f"{short(each)}: AUDIT: {early['count']} responses were cut off below their "
+                f"budget, first sample {first['sample_index']} of problem {first['problem_id']} "
+                f"after {first['generated_tokens']:,} of {first['completion_budget']:,} tokens"
+            )
     for each in comparisons:
         yield ""
         yield f"{each['after']} against {each['stage']}: {each['text']}"

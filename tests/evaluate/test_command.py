@@ -4,102 +4,22 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 
-import attrs
 import pytest
 
-from limite.core.cli.main import main
 from limite.core.jsonl import read_json, read_jsonl
-from limite.core.recipe.engine import start
 from limite.evaluate.journal import JOURNAL, RESPONSES
 from limite.evaluate.models import LocalModel
 from limite.evaluate.shipped import FOLDER, problem_set, shipped
 from limite.problems.gen.main import main as gen
 from limite.problems.verifiers.mathematics import Mathematics
-
-RUN = """
-name = "letters"
-loggers = ["jsonl"]
-[model]
-type = "llama"
-width = 16
-layers = 1
-heads = 2
-kv_heads = 1
-head_width = 8
-mlp_width = 24
-context = 64
-[stages.sft]
-type = "sft"
-problems.sources.sum-chain = 1
-documents = 4
-steps = 1
-batch = 2
-[stages.more]
-type = "sft"
-problems.sources.sum-chain = 1
-documents = 4
-steps = 1
-batch = 2
-[stages.eval]
-type = "eval"
-problems.sources.sum-chain = 1
-count = 2
-samples = 1
-max_tokens = 4
-"""
-
-
-@attrs.frozen
-class Ended:
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a run of two stages and a file of problems."""
-    folder = tmp_path_factory.mktemp("eval")
-    (folder / "letters.toml").write_text(RUN)
-    start(folder / "letters.toml", out=folder / "runs", name="letters", echo=lambda _line: None)
-    (folder / "p.jsonl").write_text(
-        "".join(f"{json.dumps(problem(each))}\n" for each in range(5)), encoding="utf-8"
-    )
-    return folder
+from tests.evaluate.asked import files_in, problem
 
 
 @pytest.fixture(autouse=True)
 def there(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(place)
-
-
-@pytest.fixture
-def evaluate(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
-    def call(*arguments: object) -> Ended:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main(["eval", *map(str, arguments)])
-        printed = capsys.readouterr()
-        assert isinstance(ended.value.code, int)
-        return Ended(ended.value.code, printed.out, printed.err)
-
-    return call
-
-
-def problem(number: int, **changed: object) -> dict[str, object]:
-    answer = {"type": "integer", "value": str(number + 1)}
-    return {"problem": f"{number}+1=?", "answer": answer, **changed}
-
-
-def files_in(folder: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
 
 
 COMMON = ("letters", "--benchmark", "p.jsonl", "--samples", 3, "--max-tokens", 5)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -19,7 +18,7 @@ from limite.core.kinds import Verifier
 from limite.core.rollout.grading import verdicts_on
 from limite.core.types import Problem
 from limite.problems import files
-from limite.problems.gen.endpoint import Endpoint
+from limite.problems.gen.endpoint import Endpoint, key_in
 from limite.problems.gen.endpoint_policy import EndpointPolicy
 from limite.problems.gen.local_policy import LocalPolicy
 from limite.problems.gen.output import Output, beside, file_hash
@@ -112,7 +111,7 @@ def calibrate(
             raise LimiteError("--model-name: an endpoint is asked for a model by its name")
         judge = _judge(verifier or "mathematics")
         policy = EndpointPolicy(
-            Endpoint(endpoint, model_name, _key(key_env), timeout_s=timeout, tell=_note),
+            Endpoint(endpoint, model_name, key_in(key_env), timeout_s=timeout, tell=_note),
             kept=beside(files.suffixed(out), "replies.jsonl"),
             instruction=INSTRUCTION if instruction is None else instruction,
             concurrency=concurrency,
@@ -132,15 +131,6 @@ def _refuse(*, endpoint: str | None, key_env: str | None) -> None:
     for option, given in (("--model-name", endpoint), ("--key-env", key_env)):
         if given is not None:
             raise LimiteError(f"{option}: belongs to --endpoint")
-
-
-def _key(variable: str | None) -> str:
-    if variable is None:
-        return ""
-    key = os.environ.get(variable, "")
-    if not key:
-        raise LimiteError(f"--key-env: the environment has no {variable}, or it is empty")
-    return key
 
 
 def _judge(verifier: Verifier | str) -> Verifier:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
 from limite.core.endpoint.client import Address, Client, Hopeless, Passing, Unanswered
-from limite.core.errors import RunFailed
+from limite.core.errors import LimiteError, RunFailed
 from limite.problems.gen.policies import Reply
 
 PATH = "/chat/completions"
@@ -40,6 +41,16 @@ class Endpoint:
     def end(self) -> None:
         """No request is made from here on, nor waited for."""
         self._client.end()
+
+
+def key_in(variable: str | None) -> str:
+    """The key that a variable of the environment holds; none without a variable."""
+    if variable is None:
+        return ""
+    key = os.environ.get(variable, "")
+    if not key:
+        raise LimiteError(f"--key-env: the environment has no {variable}, or it is empty")
+    return key
 
 
 def _reply_of(data: Any) -> Reply:

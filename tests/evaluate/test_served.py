@@ -1,0 +1,140 @@
+"""``limite eval --endpoint``: what a server is asked, and what of its replies is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from limite.core.jsonl import read_json, read_jsonl
+from limite.evaluate.journal import JOURNAL, RESPONSES
+from tests.evaluate.asked import files_in
+from tests.problems.gen.chat_server import ChatServer, Told, told
+
+
+class Counting(ChatServer):
+    """A server that tells how many tokens there were: 7 read and 5 written, or ``length``."""
+
+    length = 5
+    usage = True
+    ending = "stop"
+
+    def reply(self, body, key) -> Told:
+        status, headers, data = super().reply(body, key)
+        if status == 200:
+            found = json.loads(data)
+            if self.usage:
+                found["usage"] = {"prompt_tokens": 7, "completion_tokens": self.length}
+            found["choices"][0]["finish_reason"] = self.ending
+            data = json.dumps(found).encode()
+        return status, headers, data
+
+
+@pytest.fixture
+def server() -> Iterator[Counting]:
+    with Counting() as found:
+        # Right on even numbers: "4+1=?" is answered 5, "3+1=?" 0.
+        found.answers = lambda text: (
+            f"\\boxed{{{int(text[0]) + 1 if int(text[0]) % 2 == 0 else 0}}}"
+        )
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def there(place, monkeypatch) -> None:
+    monkeypatch.chdir(place)
+
+
+@pytest.fixture
+def ask(evaluate, server, tmp_path):
+    def call(*more: object, out: str = "out"):
+        return evaluate(
+            "--endpoint", server.url, "--model-name", "m", "--benchmark", "p.jsonl",
+            "--samples", 2, "--max-tokens", 9, "--out", tmp_path / out, *more,
+        )  # fmt: skip
+
+    return call
+
+
+def folder_in(tmp_path):
+    [found] = [path for path in (tmp_path / "out").iterdir() if path.is_dir()]
+    return found
+
+
+def test_each_response_is_asked_for_once_with_a_seed_of_its_own(ask, server, tmp_path):
+    ended = ask()
+    assert ended.code == 0, ended.err
+    assert "6/10 = 60.00%" in ended.out
+    assert len(server.bodies) == 10
+    assert len({body["seed"] for body in server.bodies}) == 10
+    assert {body["max_tokens"] for body in server.bodies} == {9}
+    assert all("boxed" in body["messages"][0]["content"] for body in server.bodies)
+    before = files_in(tmp_path / "out")
+    assert ask().code == 0
+    assert len(server.bodies) == 10
+    assert files_in(tmp_path / "out") == before
+    assert ask("--temperature", 0.7, out="other").code == 0
+    by_question = [
+        {(each["messages"][0]["content"], each["seed"]) for each in part}
+        for part in (server.bodies[:10], server.bodies[10:])
+    ]
+    assert by_question[0] == by_question[1]  # of seed, problem and number alone
+    records = list(read_jsonl(folder_in(tmp_path) / RESPONSES))
+    assert {each["prompt_tokens"] for each in records} == {7}
+    assert [each["sample_index"] for each in records[:3]] == [0, 1, 0]
+
+
+def test_a_set_with_refused_requests_has_no_score_and_goes_on(ask, server, tmp_path):
+    server.planned = [told(400)] * 3
+    ended = ask("--concurrency", 1)
+    assert ended.code == 1
+    assert "7 of 10 responses came (3 status 400: no)" in ended.err
+    found = read_json(folder_in(tmp_path) / "results.json")
+    assert found["complete"] is False
+    assert (found["recorded_samples"], found["expected_samples"]) == (7, 10)
+    assert "score" not in found
+    assert len(server.bodies) == 7
+    ended = ask()
+    assert ended.code == 0, ended.err
+    assert len(server.bodies) == 10
+    assert not (folder_in(tmp_path) / JOURNAL).exists()
+
+
+def test_replies_that_cannot_be_checked_are_refused(ask, server):
+    server.usage = False
+    ended = ask("--concurrency", 1)
+    assert (ended.code, "without usage" in ended.err) == (1, True)
+    server.usage, server.length = True, 10
+    ended = ask(out="long")
+    assert (ended.code, "the server keeps no budget" in ended.err) == (1, True)
+    server.always = told(401)
+    ended = ask(out="key")
+    assert (ended.code, "refuses every request" in ended.err) == (1, True)
+
+
+def test_a_budget_that_ended_early_is_told(ask, server, tmp_path):
+    server.ending = "length"
+    ended = ask()
+    assert ended.code == 0, ended.err
+    found = read_json(folder_in(tmp_path) / "results.json")
+    assert found["endings"]["length"] == 10
+    assert found["correct_but_truncated"] == 6
+    assert found["cut_below_budget"]["count"] == 10
+    assert "AUDIT" in ended.out
+
+
+def test_mistakes_are_told_before_anything_is_asked(evaluate, server):
+    for arguments, said in (
+        (("--endpoint", server.url), "--model-name: an endpoint"),
+        (("letters", "--model-name", "m"), "--model-name: belongs to --endpoint"),
+        (("--endpoint", server.url, "--model-name", "m"), "--max-tokens: a server"),
+        (("--endpoint", "ftp://x", "--model-name", "m"), "--endpoint: expected an address"),
+        (
+            ("--endpoint", server.url, "--model-name", "m", "--key-env", "LIMITE_NO_KEY"),
+            "the environment has no LIMITE_NO_KEY",
+        ),
+    ):
+        ended = evaluate(*arguments, "--benchmark", "p.jsonl")
+        assert (ended.code, said in ended.err) == (2, True), ended.err
+    assert not server.bodies
