@@ -17,6 +17,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "eval": ("limite.evaluate.cli:eval_", "Measure models on problems, with intervals."),
     "report": ("limite.core.cli.report:report", "Write the page that tells how a run went."),
     "verify": ("limite.core.cli.verify:verify", "Check that a run's files are what they say."),
+    "admit": ("limite.core.cli.admit:admit", "Hold a recipe's paths to declared tolerances."),
     "import": ("limite.core.cli.import_:import_", "Turn a GGUF file into a model directory."),
     "inspect": ("limite.core.cli.inspect:inspect", "Show what a model is and what it takes."),
     "sample": ("limite.core.cli.sample:sample", "Print what a model answers to a text."),

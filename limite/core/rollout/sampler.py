@@ -79,7 +79,8 @@ class Sampler:
     tokenizer's), and those that the tokenizer leaves unused. Finished rows are removed when they
     make up the share ``compact_at`` of the batch. With ``listed_tokens`` the likeliest tokens of
     every position are recorded with it, the drawn one in place of the last where it is not among
-    them. With a ``detector`` a response that repeats itself ends where that is found.
+    them. With a ``detector`` a response that repeats itself ends where that is found. A prompt is
+    read once for all its rows; without ``prefill_once`` again for each, to the same result.
     """
 
     def __init__(
@@ -95,6 +96,7 @@ class Sampler:
         compact_at: float = 0.25,
         listed_tokens: int | None = None,
         detector: RepetitionDetector | None = None,
+        prefill_once: bool = True,
     ) -> None:
         if not temperature > 0:
             raise LimiteError(f"temperature must be above 0, got {temperature}")
@@ -112,6 +114,7 @@ class Sampler:
         self.compact_at = compact_at
         self.listed_tokens = listed_tokens
         self.detector = detector
+        self.prefill_once = prefill_once
         self.device = decoder.device
         unused = [each for each in tokenizer.unused_ids if each < self.forbid_from]
         self.unused = torch.tensor(unused, device=self.device) if unused else None
@@ -226,10 +229,10 @@ class _Wave:
 
     def _prefill(self, prompts: Sequence[tuple[int, ...]]) -> None:
         """Reads each distinct prompt once and copies its cache to the rows that share it."""
-        places: dict[tuple[int, ...], int] = {}
-        for prompt in prompts:
-            places.setdefault(prompt, len(places))
-        distinct = list(places)
+        once = self.sampler.prefill_once
+        keys = [(prompt, 0 if once else row) for row, prompt in enumerate(prompts)]
+        places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+        distinct = [prompt for prompt, _ in places]
         while spare := -sum(map(len, distinct)) % ROWS:
             distinct.append((self.sampler.tokenizer.pad_id,) * min(spare, self.capacity))
         device, decoder = self.sampler.device, self.sampler.decoder
@@ -238,7 +241,7 @@ class _Wave:
         cache = decoder.new_cache(len(distinct), self.capacity)
         hidden = decoder.extend(tokens, layout, cache)  # [N, width]
         last = torch.tensor(layout.lengths, device=device).cumsum(0) - 1
-        rows = torch.tensor([places[prompt] for prompt in prompts], device=device)  # [R]
+        rows = torch.tensor([places[key] for key in keys], device=device)  # [R]
         self.hidden = hidden[last[rows]]  # [R, width]
         self.cache = cache.select(rows)
 

@@ -146,6 +146,7 @@ def replay(
     entropy: bool = False,
     listed: Tensor | None = None,
     share_prompts: bool = True,
+    pad: bool = False,
 ) -> Replay:
     """Log-probabilities of every completion token of ``rows`` under ``decoder``.
 
@@ -153,13 +154,14 @@ def replay(
     several have once where it allows that and ``share_prompts`` says so; the output head sees
     completion positions only. Where rows list more ids, those get their log-probabilities too,
     without gradient. ``listed [M, K]`` lists ids at the ``M`` completion tokens in place of the
-    rows, row by row, -1 where there is none; their log-probabilities keep their gradient.
+    rows, row by row, -1 where there is none; their log-probabilities keep their gradient. With
+    ``pad`` rows are padded at the right to the longest, whatever the attention takes.
     """
     device = next(decoder.parameters()).device
     packed = pack(
         rows,
         device,
-        ragged=decoder.ragged,
+        ragged=decoder.ragged and not pad,
         share=share_prompts and decoder.shares_prompts,
     )
     targets = torch.tensor(
