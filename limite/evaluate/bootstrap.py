@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from limite.core.errors import LimiteError
 
 Floats = NDArray[np.float64]
+Distribution = tuple[int, Floats]
+"""Of a whole number: the least one, and the probabilities of it, of it plus 1, and so on."""
+NO_SUM: Distribution = (0, np.ones(1))
 
 # Tails lighter than this are cut while convolving. What is cut at some power of two is repeated at
 # most once per problem, so a million problems lose under 1e-17 of the mass.
@@ -24,7 +27,7 @@ NEGLIGIBLE = 1e-24
 ROUNDING = 1e-11
 
 
-def sum_distribution(values: Sequence[int]) -> tuple[int, Floats]:
+def sum_distribution(values: Sequence[int]) -> Distribution:
     """The distribution of the sum of ``len(values)`` draws from ``values`` with replacement.
 
     Returns the least sum and the probabilities of it, of it plus 1, and so on, as float64. All
@@ -34,15 +37,20 @@ def sum_distribution(values: Sequence[int]) -> tuple[int, Floats]:
         raise LimiteError("an interval needs at least one problem")
     low = min(values)
     counts = np.bincount(np.asarray(values, dtype=np.int64) - low)
-    power = (low, counts / len(values))
-    total = (0, np.ones(1))
-    remaining = len(values)
+    return power((low, counts / len(values)), len(values))
+
+
+def power(one: Distribution, times: int) -> Distribution:
+    """The distribution of the sum of ``times`` independent numbers, each distributed as ``one``."""
+    total = NO_SUM
+    square = one
+    remaining = times
     while remaining:
         if remaining & 1:
-            total = _convolve(total, power)
+            total = convolve(total, square)
         remaining >>= 1
         if remaining:
-            power = _convolve(power, power)
+            square = convolve(square, square)
     offset, probabilities = total
     return offset, probabilities / probabilities.sum()
 
@@ -53,7 +61,12 @@ def exact_interval(values: Sequence[int], confidence: float = 0.95) -> tuple[int
     Ends are the smallest sums whose cumulative probability reaches ``(1 - confidence) / 2`` and
     ``(1 + confidence) / 2``; divide by problems and responses for a share.
     """
-    offset, probabilities = sum_distribution(values)
+    return quantiles(sum_distribution(values), confidence)
+
+
+def quantiles(distribution: Distribution, confidence: float) -> tuple[int, int]:
+    """The smallest numbers whose cumulative probability reaches the two levels of an interval."""
+    offset, probabilities = distribution
     cumulative = np.cumsum(probabilities)
     low, high = (
         int(np.searchsorted(cumulative, level - ROUNDING, side="left"))
@@ -95,7 +108,7 @@ def _levels(confidence: float) -> tuple[float, float]:
     return (1 - confidence) / 2, (1 + confidence) / 2
 
 
-def _convolve(first: tuple[int, Floats], second: tuple[int, Floats]) -> tuple[int, Floats]:
+def convolve(first: Distribution, second: Distribution) -> Distribution:
     """The distribution of a sum of two independent numbers, without negligible tails.
 
     Summed directly: a Fourier transform would bury the small probabilities in rounding.

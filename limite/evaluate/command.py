@@ -229,7 +229,7 @@ def _measure(
                 "the same command asks for the others"
             )
         graded = measured.grade(asked, journal, verifier)
-        results = measured.results_of(asked, graded, problems, overlap, confidence)
+        results = measured.results_of(asked, graded, problems, overlap, confidence, verifier)
         measured.write(asked, journal, graded, results)
         return results
     finally:

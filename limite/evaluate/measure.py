@@ -11,14 +11,22 @@ import attrs
 
 from limite.core.errors import LimiteError
 from limite.core.kinds import Request, Verifier
-from limite.core.rollout.budget import check_response, completion_budget, is_finished
+from limite.core.rollout.budget import (
+    check_response,
+    completion_budget,
+    is_finished,
+    reasoning_is_closed,
+)
 from limite.core.rollout.grading import verdicts_on
-from limite.core.types import FINISH_REASONS, FinishReason, Problem, Response, Verdict
+from limite.core.types import FINISH_REASONS, Answer, FinishReason, Problem, Response, Verdict
 from limite.evaluate import protocol as terms
 from limite.evaluate.compare import SCOPE
-from limite.evaluate.intervals import accuracy_interval
+from limite.evaluate.hierarchical import hierarchical_interval
+from limite.evaluate.intervals import accuracy_interval, bootstrap_confidence
+from limite.evaluate.majority import majority_correct
 from limite.evaluate.passk import mean_pass_at_k
-from limite.evaluate.shares import length_figures, share_text, wilson
+from limite.evaluate.power import POWER, assumed_spread, detectable, power_text
+from limite.evaluate.shares import length_figures, longer_than, share_text, wilson
 
 # More answers than this that the grader ran out of time on make a score unreliable.
 UNRELIABLE_SHARE = 0.01
@@ -167,16 +175,17 @@ def evaluate(
                 correct=verdict.correct and counts,
             )
         )
-    return summary(graded, protocol, confidence), graded
+    return summary(graded, protocol, confidence, verifier), graded
 
 
 def summary(
-    graded: Sequence[Graded], protocol: terms.Protocol, confidence: float
+    graded: Sequence[Graded], protocol: terms.Protocol, confidence: float, verifier: Verifier
 ) -> dict[str, Any]:
     """The figures of a complete set of graded responses. Shares run from 0 to 1.
 
     ``method`` says how the interval was made. ``interval_count`` has its ends in responses, and is
-    None where they are not whole ones: where all problems agree.
+    None where they are not whole ones: where all problems agree. ``verifier`` says which answers
+    are the same one, for the majority.
     """
     samples = protocol.samples
     groups = [graded[start : start + samples] for start in range(0, len(graded), samples)]
@@ -187,6 +196,10 @@ def summary(
     endings = Counter(one.response.finish_reason for one in graded)
     grader = Counter(GRADER[one.verdict.outcome] for one in graded)
     timeouts = grader["timeout"]
+    closed = sum(reasoning_is_closed(one.response.text) for one in graded)
+    agreed = majority_correct([_stated(group, protocol) for group in groups], verifier)
+    wide = hierarchical_interval(counts, samples, bootstrap_confidence(len(groups), confidence))
+    seen = detectable(assumed_spread(counts, samples), len(groups), confidence=confidence)
     return {
         "text": (
             f"{share_text(correct, total)}, {100 * confidence:g}% interval "
@@ -212,6 +225,23 @@ def summary(
             # One response to a problem: these are independent, as Wilson's interval needs.
             "wilson": list(wilson(first, len(groups), confidence)),
         },
+        "majority": {
+            "samples": samples,
+            "correct": agreed,
+            "total": len(groups),
+            "score": agreed / len(groups),
+        },
+        "hierarchical": {
+            "interval_count": list(wide),
+            "interval": [end / total for end in wide],
+            "method": "problems, then responses, exact",
+        },
+        "power": {
+            "difference": seen,
+            "power": POWER,
+            "text": power_text(len(groups), samples, seen),
+            "assumes": "the noise of sampling alone, as much of it in the other model",
+        },
         "pass_at_k": {str(k): mean_pass_at_k(counts, samples, k) for k in _powers_of_two(samples)},
         "endings": {reason: endings[reason] for reason in FINISH_REASONS},
         "natural_end": {
@@ -219,6 +249,7 @@ def summary(
             "total": total,
             "share": endings["eos"] / total,
         },
+        "closed_reasoning": {"count": closed, "total": total, "share": closed / total},
         "correct_but_truncated": sum(
             one.verdict.correct and one.response.finish_reason == "length" for one in graded
         ),
@@ -230,9 +261,17 @@ def summary(
                 [one.response.generated_tokens for one in graded if one.correct]
             ),
         },
+        "correct_longer_than": longer_than(
+            [one.response.generated_tokens for one in graded if one.correct]
+        ),
         "by_arm": _by_arm(groups, counts),
         "per_problem": [
-            {"id": group[0].problem.id, "arm": _arm(group[0].problem), "correct": count}
+            {
+                "id": group[0].problem.id,
+                "arm": _arm(group[0].problem),
+                "correct": count,
+                "first": group[0].correct,
+            }
             for group, count in zip(groups, counts, strict=True)
         ],
     }
@@ -260,6 +299,21 @@ def records(graded: Sequence[Graded]) -> Iterator[dict[str, Any]]:
                 one.response.text.encode("utf-8", "surrogatepass")
             ).hexdigest(),
         }
+
+
+def _stated(
+    group: Sequence[Graded], protocol: terms.Protocol
+) -> tuple[Answer, list[str | None], list[bool]]:
+    """What the responses to a problem answer. One whose answer may not count has no vote."""
+    stated = [
+        one.verdict.extracted if _may_count(one.response, protocol) else None for one in group
+    ]
+    return group[0].problem.answer, stated, [one.correct for one in group]
+
+
+def _may_count(response: Answered, protocol: terms.Protocol) -> bool:
+    ended = response.finish_reason in ("eos", "stop") or not protocol.natural_end
+    return ended and reasoning_is_closed(response.text)
 
 
 def _arm(problem: Problem) -> str:

@@ -23,7 +23,6 @@ from limite.evaluate.shares import share_text
 from limite.evaluate.shipped import ProblemSet
 
 RESULTS = "results.json"
-LONG_TOKENS = (16_384, 32_768, 65_536)
 
 
 @attrs.frozen(kw_only=True)
@@ -154,14 +153,14 @@ def results_of(
     problems: ProblemSet,
     overlap: Mapping[str, Any],
     confidence: float,
+    verifier: Verifier,
 ) -> dict[str, Any]:
     """The figures of a complete set: those of any evaluation, and what else is told of this one."""
-    found = summary(graded, asked.protocol, confidence)
+    found = summary(graded, asked.protocol, confidence, verifier)
     total, samples = len(graded), asked.protocol.samples
     groups = [graded[start : start + samples] for start in range(0, total, samples)]
     mixed = sum(0 < sum(one.correct for one in group) < samples for group in groups)
     closed = sum(_recorded(one).reasoning_closed for one in graded)
-    right = [_recorded(one).generated_tokens for one in graded if one.correct]
     first = asked.prompts[0]
     copies = set(overlap["problems"])
     return {
@@ -184,9 +183,6 @@ def results_of(
         },
         "closed_reasoning": {"count": closed, "total": total, "share": closed / total},
         "cut_below_budget": _cut_early(graded),
-        "correct_longer_than": {
-            str(limit): sum(length > limit for length in right) for limit in LONG_TOKENS
-        },
         "overlap": {
             **overlap,
             "score_of_matches": _score(one for one in graded if one.problem.id in copies),

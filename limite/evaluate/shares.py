@@ -7,6 +7,8 @@ from typing import Any
 
 from limite.core.health.wilson import wilson as wilson
 
+LONG_TOKENS = (16_384, 32_768, 65_536)
+
 
 def share_text(count: int, total: int) -> str:
     """``19/120 = 15.83%``."""
@@ -25,3 +27,8 @@ def length_figures(lengths: Sequence[int]) -> dict[str, Any]:
         "median": ordered[count // 2],
         "p95": ordered[min(count - 1, 95 * count // 100)],
     }
+
+
+def longer_than(lengths: Sequence[int]) -> dict[str, int]:
+    """How many of some token counts are above each of ``LONG_TOKENS``."""
+    return {str(limit): sum(length > limit for length in lengths) for limit in LONG_TOKENS}

@@ -15,7 +15,14 @@ from hypothesis import strategies as st
 
 from limite.core.errors import LimiteError
 from limite.evaluate.bootstrap import exact_interval, monte_carlo_interval, sum_distribution
-from limite.evaluate.intervals import WITHOUT_SPREAD, accuracy_interval, difference_interval
+from limite.evaluate.intervals import (
+    ENOUGH,
+    FEW,
+    WITHOUT_SPREAD,
+    accuracy_interval,
+    bootstrap_confidence,
+    difference_interval,
+)
 from limite.evaluate.passk import mean_pass_at_k, pass_at_k
 from limite.evaluate.shares import length_figures, share_text, wilson
 
@@ -266,9 +273,30 @@ def test_problems_that_all_change_alike_are_not_certain_either(problems, samples
 @given(st.lists(st.integers(0, 4), min_size=2, max_size=40).filter(lambda c: len(set(c)) > 1))
 def test_problems_that_differ_keep_the_bootstrap(counts):
     found = accuracy_interval(counts, 4)
-    low, high = exact_interval(counts)
+    low, high = exact_interval(counts, bootstrap_confidence(len(counts), 0.95))
     assert found.counts == (low, high)
     assert (found.low, found.high) == (low / (4 * len(counts)), high / (4 * len(counts)))
     assert low < high
     paired = difference_interval([count - 2 for count in counts], 4)
     assert paired.counts == (low - 2 * len(counts), high - 2 * len(counts))
+
+
+@given(st.lists(st.integers(0, 4), min_size=2, max_size=40).filter(lambda c: len(set(c)) > 1))
+def test_few_problems_widen_the_bootstrap_and_enough_leave_it(counts):
+    found = accuracy_interval(counts, 4)
+    low, high = exact_interval(counts)
+    if len(counts) >= ENOUGH:
+        assert found.counts == (low, high)
+        assert found.method == "problem bootstrap, exact"
+    else:
+        assert found.counts is not None
+        assert found.counts[0] <= low < high <= found.counts[1]
+        assert found.method.endswith(FEW)
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.999])
+def test_widening_fades_with_the_number_of_problems(confidence):
+    levels = [bootstrap_confidence(problems, confidence) for problems in range(2, ENOUGH + 5)]
+    assert levels == sorted(levels, reverse=True)
+    assert levels[0] < 1
+    assert levels[-1] == levels[ENOUGH - 2] == confidence
