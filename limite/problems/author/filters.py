@@ -9,7 +9,7 @@ from limite.problems.author.language import LANGUAGES, speaks
 
 __all__ = ["LANGUAGES", "REASONS", "refused"]
 
-SHORTEST, LONGEST = 15, 4_000
+SHORTEST, LONGEST = 10, 4_000
 TELLING = 5
 """So many characters of an answer stand in no question by chance."""
 
@@ -30,11 +30,11 @@ REASONS = (
 _ELSEWHERE = re.compile(
     r"https?://|www\.|\b(figures?|diagrams?|pictures?|images?|graphs?|tables?|drawings?)\b[^.?!]{0,20}"
     r"\b(below|above|shown|attached)\b|\b(shown|see|refer to|in) (in )?(the|this) "
-    r"(figure|diagram|picture|image|drawing)\b|\b(previous|preceding|last) (part|problem|question|"
+    r"(figure|diagram|picture|image|drawing)\b|\b(previous|preceding) (part|problem|question|"
     r"exercise)\b|\bpart \(?[a-e1-5]\)",
     re.IGNORECASE,
 )
-_PARTS = re.compile(r"\([ai1]\).*\((?:b|ii|2)\)", re.DOTALL)
+_PARTS = re.compile(r"(?:^|\s)\([ai1]\)\s.*\s\((?:b|ii|2)\)\s", re.DOTALL)
 _CHOICE = re.compile(r"\(?\bA[.)]\s.*\(?\bB[.)]\s.*\(?\bC[.)]\s|\(A\).*\(B\)", re.DOTALL)
 _PROOF = re.compile(
     r"\b(prove|show) that\b|\bprove\b|\bgive a proof\b|\bexplain why\b|\bjustify\b", re.IGNORECASE
@@ -45,7 +45,7 @@ _YES_OR_NO = re.compile(
     re.IGNORECASE,
 )
 _INSTRUCTIONS = re.compile(
-    r"\b(ignore|disregard|forget)\b[^.?!]{0,40}\b(instruction|prompt|above|previous|rule)"
+    r"\b(ignore|disregard|forget)\b[^.?!]{0,40}\b(instruction|prompt|the above|previous)"
     r"|\bsystem prompt\b|\bas an ai\b|\byou are (now )?(a|an) (ai|assistant|language model)\b"
     r"|<\|[a-z_]+\|>|```|\b(os\.system|subprocess|__import__)\b|\b(accept|approve) this problem\b",
     re.IGNORECASE,

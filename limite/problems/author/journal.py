@@ -69,9 +69,13 @@ class Journal:
             raise storage_error(error, place) from error
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # One that has just ended takes the name away with it.
+            held = os.path.exists(place) and os.path.samestat(os.stat(place), os.fstat(file))
         except OSError:
+            held = False
+        if not held:
             os.close(file)
-            raise LimiteError(f"{self.path}: another process is making it") from None
+            raise LimiteError(f"{self.path}: another process is making it")
         return file
 
     def _read(self) -> dict[int, dict[str, Any]]:

@@ -17,7 +17,7 @@ from limite.problems.author import parse
 from limite.problems.author.duplicates import Benchmarks, Known
 from limite.problems.author.filters import out_of_range, refused
 from limite.problems.author.language import NAMES
-from limite.problems.author.program import Faulty, Ran, Runner, looked_at, same_as
+from limite.problems.author.program import Faulty, Ran, Runner, look_at, same_as
 from limite.problems.author.prompts import Template
 from limite.problems.author.quorum import Quorum, Solver, asked
 from limite.problems.author.server import NoReply, Writer
@@ -143,7 +143,7 @@ class Pipeline:
 
     def _run(self, program: str, answer: Answer) -> Ran:
         try:
-            looked_at(program)
+            look_at(program)
             return self.runner(program, answer.type, answer.params, twice=True)
         except Faulty as error:
             raise Rejected(error.reason, str(error)) from None
@@ -177,7 +177,8 @@ class Pipeline:
         mark = ""
         try:
             program = parse.program_of(self._ask("solve", model, prompt, slot, number))
-            mark = same_as(looked_at(program))
+            look_at(program)
+            mark = same_as(program)
             ran = self.runner(program, answer.type, answer.params)
         except parse.Misread:
             return Solver(reason="unreadable-reply")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import hashlib
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -59,8 +60,8 @@ class Ran:
     layers: tuple[str, ...]
 
 
-def looked_at(source: str) -> ast.Module:
-    """The program's tree, where it may be run at all. The sandbox holds it, not this."""
+def look_at(source: str) -> None:
+    """Raises Faulty of a program that need not be run. The sandbox holds programs, not this."""
     if len(source) > LONGEST:
         raise Faulty("program-too-long", f"{len(source):,} characters, of at most {LONGEST:,}")
     try:
@@ -78,7 +79,6 @@ def looked_at(source: str) -> ast.Module:
             raise Faulty("program-forbidden", bad)
     if not any(map(_computes, nodes)):
         raise Faulty("program-computes-nothing", "it writes down a value and computes none")
-    return tree
 
 
 def _forbidden(node: ast.AST) -> str:
@@ -105,9 +105,16 @@ def _computes(node: ast.AST) -> bool:
     )
 
 
-def same_as(tree: ast.Module) -> str:
+def same_as(source: str) -> str:
     """A hash that programs share which differ in names, comments and layout alone."""
-    tree = ast.parse(ast.unparse(tree))
+    try:
+        plain = _plainly(ast.parse(source))
+    except (RecursionError, ValueError, MemoryError):  # nested too deeply, a number too long
+        plain = source
+    return hashlib.sha256(plain.encode()).hexdigest()[:32]
+
+
+def _plainly(tree: ast.Module) -> str:
     names: dict[str, str] = {}
     known = frozenset(dir(builtins))
 
@@ -127,7 +134,7 @@ def same_as(tree: ast.Module) -> str:
         if isinstance(body, list):
             # A text that stands alone is a docstring or a remark.
             node.body = [each for each in body if not _remark(each)]  # type: ignore[attr-defined]
-    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:32]
+    return ast.dump(tree)
 
 
 def _remark(node: ast.AST) -> bool:
@@ -227,14 +234,20 @@ def shown(value: Any, answer_type: str) -> str:
         if answer_type != "real":
             raise ValueError("a float, which is not exact; expected an int or a Fraction")
         return format(value, ".17g")
+    if isinstance(value, Decimal):
+        if not value.is_finite() or abs(value.adjusted()) > DIGITS:
+            raise ValueError("a number of too many digits")
+        return format(value, "f")
     if isinstance(value, (set, frozenset)):
         if answer_type != "set":
             raise ValueError("a set")
-        return "{" + ",".join(shown(each, "") for each in sorted(value, key=repr)) + "}"
+        return "{" + ",".join(shown(each, "element") for each in sorted(value, key=repr)) + "}"
     if isinstance(value, (list, tuple)):
-        ends = {"set": "{}", "tuple": "()", "matrix": "[]", "row": "[]"}.get(answer_type)
+        ends = {"set": "{}", "tuple": "()", "matrix": "[]", "row": "[]", "element": "()"}.get(
+            answer_type
+        )
         if ends is None:
             raise ValueError(f"a {type(value).__name__}")
-        inner = "row" if answer_type == "matrix" else ""
+        inner = "row" if answer_type == "matrix" else "element"
         return ends[0] + ",".join(shown(each, inner) for each in value) + ends[1]
     raise ValueError(f"a {type(value).__name__}, which is no answer")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
 
 from limite.problems.author.budget import Budget
+
+Settled = Mapping[str, Any]
+"""What became of a problem asked for, as the journal holds it."""
 
 STAGES = ("reply", "text", "new", "program", "solvers", "reading")
 """What a problem goes through, in order."""
@@ -30,19 +34,32 @@ def stage_of(reason: str) -> str:
     return "reading" if reason in _READING else "text"
 
 
-@attrs.define
+@attrs.frozen(kw_only=True)
 class Counts:
     """asked = accepted + rejected, by reason, + failed."""
 
-    asked: int = 0
-    accepted: int = 0
-    failed: int = 0
-    rejected: Counter[str] = attrs.field(factory=Counter)
-    topics: Counter[str] = attrs.field(factory=Counter)
+    asked: int
+    accepted: int
+    failed: int
+    rejected: Counter[str]
+    topics: Counter[str]
+
+    @classmethod
+    def of(cls, accepted: Sequence[Settled], others: Sequence[Settled]) -> Counts:
+        """Of what was settled, in any state of it."""
+        outcomes = Counter(each["outcome"] for each in others)
+        rejected = [each["reason"] for each in others if each["outcome"] == "rejected"]
+        return cls(
+            asked=len(accepted) + len(others),
+            accepted=len(accepted),
+            failed=outcomes["failed"],
+            rejected=Counter(rejected),
+            topics=Counter(each["topic"] for each in accepted),
+        )
 
     def plain(self) -> dict[str, Any]:
         """Everything, as a manifest holds it."""
-        assert self.asked == self.accepted + self.rejected.total() + self.failed
+        assert self.asked == self.accepted + self.rejected.total() + self.failed, self
         return {
             "asked": self.asked,
             "accepted": self.accepted,

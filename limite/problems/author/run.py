@@ -35,24 +35,32 @@ class Run:
     wanted: int
     most: int
     at_once: int
-    tell: Callable[[Counts], object] = lambda _counts: None
-    counts: Counts = attrs.field(factory=Counts)
+    tell: Callable[[Run], object] = lambda _run: None
     accepted: list[Outcome] = attrs.field(factory=list)
     refused: list[Outcome] = attrs.field(factory=list)
     _avoid: dict[str, list[str]] = attrs.field(factory=lambda: defaultdict(list))
 
+    @property
+    def counts(self) -> Counts:
+        """What is settled so far."""
+        return Counts.of([*self.accepted], [*self.refused])
+
     def __call__(self) -> bool:
         """Whether it came to its end, and was not stopped."""
-        while len(self.accepted) < self.wanted and self.counts.asked < self.most:
-            start = self.counts.asked
+        while len(self.accepted) < self.wanted and self._asked < self.most:
+            start = self._asked
             size = min(ROUND, self.wanted - len(self.accepted), self.most - start)
             found = self._round(range(start, start + size))
             for slot in range(start, start + size):
                 if slot not in found:
                     return False  # what comes after it might repeat it
                 self._settle(slot, found[slot])
-            self.tell(self.counts)
+            self.tell(self)
         return True
+
+    @property
+    def _asked(self) -> int:
+        return len(self.accepted) + len(self.refused)
 
     def _round(self, slots: range) -> dict[int, Outcome]:
         known = {slot: self.journal.get(slot) for slot in slots}
@@ -66,7 +74,7 @@ class Run:
                 failed[slot] = outcome
             else:
                 found[slot] = outcome
-            self.tell(self.counts)
+            self.tell(self)
         if len(found) + len(failed) == len(slots):
             # The server goes on replying: these are settled. Else they are asked for again.
             for slot, outcome in failed.items():
@@ -89,23 +97,15 @@ class Run:
         return outcome
 
     def _settle(self, slot: int, outcome: Outcome) -> None:
-        counts = self.counts
-        counts.asked += 1
-        topic = outcome["topic"]
+        """One list grows by one line, so that an interruption leaves counts that add up."""
         if outcome["outcome"] == "accepted":
-            text = outcome["record"]["problem"]
+            text, topic = outcome["record"]["problem"], outcome["topic"]
             # Another of the same round may have come before it.
             fault = self.pipeline.known.find(text)
             if fault is None:
-                counts.accepted += 1
-                counts.topics[topic] += 1
-                self.accepted.append(outcome["record"])
+                self.accepted.append(outcome)
                 self.pipeline.known.add(text, f"request {slot}")
                 self._avoid[topic].append(text)
                 return
             outcome = {**outcome, "outcome": "rejected", "reason": fault[0], "shown": fault[1]}
-        if outcome["outcome"] == "failed":
-            counts.failed += 1
-        else:
-            counts.rejected[outcome["reason"]] += 1
         self.refused.append({**outcome, "slot": slot})

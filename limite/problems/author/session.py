@@ -289,30 +289,35 @@ def _write(
     pipeline.writer = writer
     pipeline.runner.start()
     if given.allow_weak_sandbox:
-        warnings.simplefilter("once", WeakSandbox)
         _note(f"--allow-weak-sandbox: where there is no other, {WEAK}")
     at_once = 1 if given.local is not None else given.concurrency
     run = Run(journal, pipeline, topics, given.count, given.most, at_once, _Teller(given, budget))
     state = "stopped"
     try:
-        with _heard(budget):
+        with _heard(budget), warnings.catch_warnings():
+            # Said above; and programs of strangers are looked at, whatever the compiler thinks.
+            warnings.simplefilter("ignore", WeakSandbox)
+            warnings.simplefilter("ignore", SyntaxWarning)
+            warnings.simplefilter("ignore", DeprecationWarning)
             ended = run()
         if ended:
-            state = "complete" if run.counts.accepted >= given.count else "short"
+            state = "complete" if len(run.accepted) >= given.count else "short"
     finally:
         writer.close()
-        journal.finish(state, run.accepted, run.refused, run.counts.plain())
-        _tell(given, run.counts, budget, state)
+        counts = run.counts
+        records = [each["record"] for each in run.accepted]
+        journal.finish(state, records, run.refused, counts.plain())
+        _tell(given, counts, budget, state)
     writer.check()
     if budget.reason == INTERRUPTED:
         raise KeyboardInterrupt(
-            f"stopped after {run.counts.accepted:,} problems; the same command goes on from them"
+            f"stopped after {counts.accepted:,} problems; the same command goes on from them"
         )
     if state == "stopped":
         raise RunFailed(f"{budget.reason}; the same command goes on, with a budget of its own")
     if state == "short":
         raise RunFailed(
-            f"{run.counts.accepted:,} of {given.count:,} problems after {run.counts.asked:,} were "
+            f"{counts.accepted:,} of {given.count:,} problems after {counts.asked:,} were "
             f"asked for (--most-asked); {journal.refused} says why others were not kept"
         )
 
@@ -347,11 +352,12 @@ class _Teller:
         self._given, self._budget = given, budget
         self._told_s = time.monotonic()
 
-    def __call__(self, counts: Counts) -> None:
+    def __call__(self, run: Run) -> None:
         now_s = time.monotonic()
         if now_s - self._told_s < EVERY_S:
             return
         self._told_s = now_s
+        counts = run.counts
         told = spent(self._budget, counts, self._given.count)
         if self._given.as_json:
             click.echo(dumps({"event": "progress", **counts.plain(), **told}))

@@ -127,6 +127,7 @@ class ReplayServer:
         self.keys: set[str] = set()
         self.prompts: list[str] = []
         self.stop_after: tuple[int, Any] | None = None
+        self.always: tuple[int, bytes] | None = None
         self._met: Counter[str] = Counter()
         self._texts: dict[str, int] = {}
         self._lock = threading.Lock()
@@ -161,6 +162,9 @@ class ReplayServer:
         with self._lock:
             self.keys.add(handler.headers.get("Authorization", ""))
             self.prompts.append(prompt)
+        if self.always is not None:
+            _send(handler, *self.always)
+            return
         if not self.schemas and "response_format" in body:
             _send(handler, 400, b'{"error": {"message": "response_format is not known"}}')
             return
@@ -193,8 +197,12 @@ class ReplayServer:
                 time.sleep(0.002)
         else:
             _send(handler, 200, data)
-        if self.stop_after is not None and total == self.stop_after[0]:
-            self.stop_after[1]()
+        with self._lock:
+            due = self.stop_after if self.stop_after and total >= self.stop_after[0] else None
+            if due is not None:
+                self.stop_after = None
+        if due is not None:
+            due[1]()
 
     def trouble(self, handler: BaseHTTPRequestHandler, kind: str) -> bool:
         """What goes wrong the first time a request of some kinds is made."""
