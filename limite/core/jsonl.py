@@ -25,6 +25,7 @@ _BLOCK_BYTES = 1 << 20
 # Zstandard packs repetitive text more than a thousandfold: a small bite keeps its yield small.
 _PACKED_BLOCK_BYTES = 1 << 13
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+BYTE_ORDER_MARK = "it begins with a byte-order mark; save it as UTF-8 without one"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -125,6 +126,8 @@ def loads(text: str | bytes, *, unique: bool = False) -> Any:
     """
     if isinstance(text, bytes):
         text = text.decode()
+    if text.startswith("\ufeff"):
+        raise ValueError(BYTE_ORDER_MARK)
     twins = _no_twins if unique else None
     try:
         return json.loads(text, parse_constant=_no_constant, object_pairs_hook=twins)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import random
 import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,9 @@ WORDS = 5
 ALIKE = 0.8
 """The share of all shingles of two texts that both must have."""
 
+LONG_WORDS = 20_000
+"""A template of more words is one run: it is like no other than itself."""
+
 BANDS, ROWS = 16, 4
 """Of a signature: two texts that are just alike enough are compared with a chance of 0.9998."""
 
@@ -37,12 +40,18 @@ _MASKS = re.compile(r"0(?: 0)+")
 
 def template(text: str) -> str:
     """The text without case, spacing and punctuation, every number in it as 0."""
-    return _MASKS.sub("0", _NUMBERS.sub("0", _plain(text)))
+    return keys(text)[0]
 
 
 def numbers(text: str) -> tuple[str, ...]:
     """The numbers that stand in a text, in their order."""
-    return tuple(_NUMBERS.findall(_plain(text)))
+    return keys(text)[1]
+
+
+def keys(text: str) -> tuple[str, tuple[str, ...]]:
+    """The template of a text, and its numbers."""
+    plain = _plain(text)
+    return _MASKS.sub("0", _NUMBERS.sub("0", plain)), tuple(_NUMBERS.findall(plain))
 
 
 def _plain(text: str) -> str:
@@ -51,9 +60,14 @@ def _plain(text: str) -> str:
 
 
 def shingles(masked: str) -> frozenset[int]:
-    """Hashes of all runs of five words of a template; one of fewer words is one run."""
+    """Hashes of all runs of five words of a template; one of fewer words is one run.
+
+    So is one of more than ``LONG_WORDS``, which keeps what is known of any text small.
+    """
     words = masked.split()
-    runs = (" ".join(words[at : at + WORDS]) for at in range(max(1, len(words) - WORDS + 1)))
+    runs: Iterable[str] = (masked,)
+    if len(words) <= LONG_WORDS:
+        runs = (" ".join(words[at : at + WORDS]) for at in range(max(1, len(words) - WORDS + 1)))
     return frozenset(
         int.from_bytes(hashlib.blake2b(run.encode(), digest_size=8).digest(), "big") for run in runs
     )

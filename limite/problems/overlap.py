@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 import attrs
 
 from limite.core.separation import normalise
-from limite.problems.near import Near, numbers, template
+from limite.problems.near import LONG_WORDS, Near, keys
 
 WINDOW = 13
 """Words of a window."""
@@ -78,34 +78,35 @@ def overlap(
     """Compares every evaluation text with all training texts, in time linear in both.
 
     A text shorter than ``window`` words has no window, so it can only match whole or by its
-    template. A window that more than ``common`` training texts have is a phrase of a template, and
-    counts for nothing.
+    template; so can one of more than ``LONG_WORDS``, whose windows are not kept. A window that more
+    than ``common`` training texts have is a phrase of a template, and counts for nothing.
     """
     normal = [normalise(text) for text in evaluation]
-    own_windows = [_windows(text, window) for text in normal]
+    own_windows = [[*_windows(text, window)] if _short(text) else [] for text in normal]
     seen_texts: dict[str, int] = {}
     seen_templates: dict[str, int] = {}
     seen_windows: dict[str, list[int]] = {}  # how many texts have it, and the first of them
     reworded: dict[int, int] = {}
     wanted_texts = set(normal)
     wanted_windows = {each for own in own_windows for each in own}
-    templates = [template(text) for text in evaluation]
+    own_keys = [keys(text) for text in evaluation]
+    templates = [masked for masked, _ in own_keys]
     wanted_templates = set(templates)
     alike = Near()
-    for place, (masked, text) in enumerate(zip(templates, evaluation, strict=True)):
-        alike.add(masked, numbers(text), place)
-    marks = {numbers(text) for text in evaluation}
+    for place, (masked, mark) in enumerate(own_keys):
+        alike.add(masked, mark, place)
+    marks = {mark for _, mark in own_keys}
     # Only what an evaluation text could match is kept: training texts may be many.
     for row, text in enumerate(training, start=1):
         other = normalise(text)
         if other in wanted_texts:
             seen_texts.setdefault(other, row)
-        for each in {*_windows(other, window)} & wanted_windows:
+        windows = _windows(other, window) if wanted_windows else ()
+        for each in {each for each in windows if each in wanted_windows}:
             seen_windows.setdefault(each, [0, row])[0] += 1
-        masked = template(text)
+        masked, mark = keys(text)
         if masked in wanted_templates:
             seen_templates.setdefault(masked, row)
-        mark = numbers(text)
         if mark in marks:
             for place in alike.find(masked, mark):
                 reworded.setdefault(place, row)
@@ -133,9 +134,14 @@ def overlap(
     return Overlap(checked=len(evaluation), matches=matches)
 
 
-def _windows(text: str, size: int) -> list[str]:
+def _short(text: str) -> bool:
+    """Whether a normalised text has few enough words that its windows are kept."""
+    return text.count(" ") < LONG_WORDS
+
+
+def _windows(text: str, size: int) -> Iterator[str]:
     words = text.split()
-    return [" ".join(words[at : at + size]) for at in range(len(words) - size + 1)]
+    return (" ".join(words[at : at + size]) for at in range(len(words) - size + 1))
 
 
 def _span(text: str, there: Sequence[bool], size: int) -> str:

@@ -25,6 +25,7 @@ from limite.core.jsonl import (
     loads,
     read_json,
     read_jsonl,
+    read_numbered,
     write_atomic,
     write_json,
     write_jsonl,
@@ -177,6 +178,16 @@ def test_damage_in_the_middle_names_the_line(tmp_path: Path) -> None:
     assert not isinstance(caught.value, UnfinishedFile)
     path.write_bytes(b'{"a":1}\n\xff\n')
     with pytest.raises(DamagedFile, match=r"log\.jsonl:2: not JSON"):
+        list(read_jsonl(path))
+
+
+def test_a_byte_order_mark_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'\xef\xbb\xbf{"a":1}\n{"a":2}\n')
+    (first, problem), (second, value) = read_numbered(path)
+    assert (first, second, value) == (1, 2, {"a": 2})
+    assert str(problem) == "it begins with a byte-order mark; save it as UTF-8 without one"
+    with pytest.raises(DamagedFile, match="byte-order mark"):
         list(read_jsonl(path))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,6 +29,16 @@ HELD_OUT = [14, 24, 43, 46, 50, 53, 55]
 )
 def test_normalised_text(text, normal):
     assert normalise(text) == normal
+
+
+def test_every_character_counts_as_unicode_says():
+    for code in range(0x3100):
+        folded = unicodedata.normalize("NFKC", chr(code)).casefold()
+        marks = (
+            " " if mark.isspace() or unicodedata.category(mark).startswith("P") else mark
+            for mark in folded
+        )
+        assert normalise(chr(code)) == " ".join("".join(marks).split())
 
 
 @given(st.text())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limite.problems.near import ALIKE, Near, numbers, shingles, template
+from limite.problems.near import ALIKE, LONG_WORDS, Near, keys, numbers, shingles, template
 from limite.problems.overlap import overlap
 
 LONG = (
@@ -48,6 +48,21 @@ def test_a_match_names_rows_and_the_words_shared() -> None:
     (match,) = overlap(["other", text], ["none", "begin " + " ".join(words[1:]) + " end"]).matches
     assert (match.kind, match.row, match.other_row) == ("near", 2, 2)
     assert match.span == " ".join(words[1:])
+
+
+def test_very_long_texts_are_compared_whole() -> None:
+    words = " ".join(f"word{chr(97 + place % 26)}{place}" for place in range(LONG_WORDS))
+    longer, changed = f"{words} end", f"{words} stop"
+    found = overlap([longer, words], [changed, longer])
+    assert [(each.kind, each.row, each.other_row) for each in found.matches] == [
+        ("exact", 1, 2),
+        ("near", 2, 1),
+    ]
+    assert len(shingles(words)) > len(shingles(longer)) == 1
+    kept = Near()
+    kept.add(*keys(longer), "longer")
+    assert list(kept.find(*keys(changed))) == []
+    assert list(kept.find(*keys(longer))) == ["longer"]
 
 
 def test_a_phrase_of_a_template_is_no_match() -> None:

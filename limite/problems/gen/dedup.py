@@ -12,7 +12,7 @@ from limite.core.separation import text_hash
 from limite.core.types import Problem
 from limite.problems import files
 from limite.problems.gen.say import new_file, report
-from limite.problems.near import Near, numbers, template
+from limite.problems.near import Near, keys, template
 
 
 @click.command()
@@ -76,8 +76,8 @@ def unlike(problems: Iterable[Problem], counts: dict[str, int]) -> Iterator[Prob
     counts["reworded"] = 0
     kept = Near()
     for problem in problems:
-        masked = template(problem.problem)
-        mark = numbers(problem.problem), problem.answer.type, problem.answer.value
+        masked, there = keys(problem.problem)
+        mark = there, problem.answer.type, problem.answer.value
         if next(kept.find(masked, mark), None) is not None:
             counts["reworded"] += 1
             counts["written"] -= 1

@@ -14,7 +14,7 @@ from limite.core.errors import LimiteError
 from limite.core.separation import text_hash
 from limite.problems import files
 from limite.problems.gen.families import area_of
-from limite.problems.gen.say import new_file
+from limite.problems.gen.say import cut, new_file
 
 if TYPE_CHECKING:
     from limite.core.types import Problem
@@ -77,13 +77,8 @@ def inspect(file: Path, samples: int, plot: Path | None, force: bool, as_json: b
     )
     click.echo("")
     for sample in page["samples"]:
-        click.echo(f"line {sample['line']:,}: {_shown(sample['problem'])}")
-        click.echo(f"  answer: {_shown(sample['answer']['value'])}")
-
-
-def _shown(text: str) -> str:
-    """A text as a sample shows it: a very long one is cut."""
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}… ({len(text):,} characters)"
+        click.echo(f"line {sample['line']:,}: {cut(sample['problem'], SHOWN)}")
+        click.echo(f"  answer: {cut(sample['answer']['value'], SHOWN)}")
 
 
 def look(file: Path, samples: int) -> dict[str, Any]:

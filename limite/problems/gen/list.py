@@ -40,8 +40,6 @@ def list_(area: str | None, as_json: bool) -> None:
         areas = names_by_area()
         for line in names_shown(areas, _columns()):
             click.echo(line)
-        command = click.get_current_context().command_path
-        click.echo(f"\n{sum(map(len, areas.values()))} families; {command} AREA tells more of some")
         return
     names = families_in([area]) if area is not None else _all_names()
     rows = [look(name, registry.get("generator", name).load()) for name in sorted(names)]

@@ -21,7 +21,7 @@ from limite.problems.gen.progress import progress
 from limite.problems.gen.request import (
     MOST,
     Request,
-    read_difficulty,
+    read_ends,
     read_families,
     read_mix,
     read_shard,
@@ -42,6 +42,9 @@ from limite.problems.gen.supply import Executor, Known, Supply, known_lines
     "--count", metavar="N", type=click.IntRange(1, MOST), required=True, help="How many problems."
 )
 @click.option("--difficulty", metavar="A[:B]", help="Within 0 (easy) and 1 (hard).  [0:1]")
+@click.option(
+    "--level", metavar="A[:B]", help="The same in hundredths, as records say: from 0 to 100."
+)
 @click.option("--seed", metavar="S", type=int, default=1, show_default=True)
 @click.option(
     "-o", "--out", metavar="FILE", type=click.Path(path_type=Path), required=True,
@@ -66,6 +69,7 @@ def make(
     area: str | None,
     count: int,
     difficulty: str | None,
+    level: str | None,
     seed: int,
     out: Path,
     workers: int | None,
@@ -88,7 +92,7 @@ def make(
 
         installed()
     request = Request(
-        shares=_shares(families, mix, area, difficulty),
+        shares=_shares(families, mix, area, read_ends(difficulty, level)),
         count=count,
         seed=seed,
         shard=None if shard is None else read_shard(shard),
@@ -101,13 +105,18 @@ def make(
 
 
 def _shares(
-    families: str | None, mix: Path | None, area: str | None, difficulty: str | None
+    families: str | None,
+    mix: Path | None,
+    area: str | None,
+    ends: tuple[float, float] | None,
 ) -> list[Share]:
-    if sum(each is not None for each in (families, mix, area)) != 1:
+    asked = {"families": families, "--area": area, "--mix": mix}
+    given = [name for name, value in asked.items() if value is not None]
+    if len(given) != 1:
         raise LimiteError(
             "say what to make: families (limite-gen list shows them), --area, or --mix FILE"
+            + (f"; {' and '.join(given)} were given, and one of them is meant" if given else "")
         )
-    ends = None if difficulty is None else read_difficulty(difficulty)
     if area is not None:
         families = ",".join(families_in([word.strip() for word in area.split(",")]))
     if mix is not None:

@@ -9,11 +9,14 @@ import click
 
 from limite.core.cli.table import show_json
 from limite.problems import files
+from limite.problems.gen.say import cut
 from limite.problems.overlap import COPIES, KINDS, WINDOW
 from limite.problems.overlap import overlap as compared
 
 SHOWN = 10
 COMMON = 100
+CHARACTERS = 300
+"""The most characters of a question that are shown; JSON has all."""
 
 
 @click.command()
@@ -56,7 +59,8 @@ def overlap(evaluation: Path, training: Path, window: int, common: int, as_json:
     for kind in COPIES:
         matches = [each for each in found.matches if each.kind == kind]
         for match in matches[:SHOWN]:
-            click.echo(f"  {kind}: {match.text}")
-            click.echo(f"    row {match.row:,} of A, row {match.other_row:,} of B: {match.span}")
+            click.echo(f"  {kind}: {cut(match.text, CHARACTERS)}")
+            span = cut(match.span, CHARACTERS)
+            click.echo(f"    row {match.row:,} of A, row {match.other_row:,} of B: {span}")
         if len(matches) > SHOWN:
             click.echo(f"  and {len(matches) - SHOWN:,} more {kind} matches; --json has them all")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import attrs
 
 from limite.core.errors import LimiteError, Mistake, SettingsError, did_you_mean
+from limite.core.jsonl import BYTE_ORDER_MARK
 from limite.problems.gen.families import Share, check_share, family, version_of
 
 MOST = 1_000_000_000
@@ -94,6 +96,25 @@ def read_difficulty(text: str) -> tuple[float, float]:
     return ends
 
 
+def read_ends(difficulty: str | None, level: str | None) -> tuple[float, float] | None:
+    """What ``--difficulty`` or, in hundredths, ``--level`` says; None where neither is given."""
+    if level is None:
+        return None if difficulty is None else read_difficulty(difficulty)
+    if difficulty is not None:
+        raise LimiteError("--difficulty and --level say the same; give one of them")
+    low, colon, high = level.partition(":")
+    words = (low, high if colon else low)
+    if not all(re.fullmatch("[0-9]{1,3}", word) for word in words):
+        words = ("1", "0")
+    ends = (int(words[0]), int(words[1]))
+    if not 0 <= ends[0] <= ends[1] <= 100:
+        raise LimiteError(
+            f"--level {level}: expected a or a:b, whole numbers with 0 <= a <= b <= 100, "
+            "such as 20:80"
+        )
+    return ends[0] / 100, ends[1] / 100
+
+
 def read_shard(text: str) -> tuple[int, int]:
     """``i/n``: the i-th of n parts, counted from 1."""
     number, _, of = text.partition("/")
@@ -123,7 +144,10 @@ def read_mix(path: Path, difficulty: tuple[float, float] | None) -> list[Share]:
     family's own settings. ``difficulty`` at the top is for families that name none.
     """
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        if text.startswith("\ufeff"):
+            raise ValueError(BYTE_ORDER_MARK)
+        data = tomllib.loads(text)
     except OSError as error:
         raise LimiteError(f"{path}: {error.strerror}") from error
     except ValueError as error:

@@ -36,6 +36,11 @@ def new_file(path: Path, *, force: bool, problems: bool = True) -> None:
         raise LimiteError(f"{path} exists; --force replaces it")
 
 
+def cut(text: str, most: int) -> str:
+    """A text as it is shown: a very long one is cut, and says how long it is."""
+    return text if len(text) <= most else f"{text[:most]}… ({len(text):,} characters)"
+
+
 def report(as_json: bool, out: Path, counts: Mapping[str, Any]) -> None:
     """One line: the file, and the counts under their names."""
     if as_json:

@@ -60,6 +60,15 @@ def test_a_file_holds_what_was_asked_for(gen: Callable, mix: Path, tmp_path: Pat
     assert not list(tmp_path.glob("*.refused.jsonl"))
 
 
+def test_levels_are_hundredths_of_difficulty(gen: Callable, tmp_path: Path) -> None:
+    one, other = tmp_path / "one.jsonl", tmp_path / "other.jsonl"
+    assert gen("make", "gcd", "--count", 30, "--level", "7:58", "-o", one).code == 0
+    assert gen("make", "gcd", "--count", 30, "--difficulty", "0.07:0.58", "-o", other).code == 0
+    assert one.read_bytes() == other.read_bytes()
+    assert gen("make", "gcd", "--count", 3, "--level", "100", "-o", one, "--force").code == 0
+    assert all(each.difficulty["level"] == 100 for each in files.iterate(one))
+
+
 def test_any_line_can_be_made_again_from_its_source(gen: Callable, tmp_path: Path) -> None:
     out = tmp_path / "p.jsonl"
     gen("make", "linear-system", "--count", 20, "--difficulty", "0.2:0.4", "-o", out)
@@ -299,6 +308,10 @@ def test_what_is_not_agreed_on_is_counted_and_kept_aside(
         (["gdc"], "unknown generator 'gdc'; did you mean 'gcd'?"),
         (["gcd", "--difficulty", "0.5:1.2"], "expected a or a:b with 0 <= a <= b <= 1"),
         (["gcd", "--difficulty", "hard"], "expected a or a:b with 0 <= a <= b <= 1"),
+        (["gcd", "--level", "20:101"], "expected a or a:b, whole numbers with 0 <= a <= b <= 100"),
+        (["gcd", "--level", "0.5"], "expected a or a:b, whole numbers with 0 <= a <= b <= 100"),
+        (["gcd", "--level", "5", "--difficulty", "0.05"], "--level say the same; give one"),
+        (["gcd", "--area", "algebra"], "families and --area were given, and one of them is meant"),
         (["gcd:x"], "the weight 'x' is not a number"),
         (["gcd:0"], "gcd: a weight is above 0, got 0"),
         (["gcd,gcd"], "gcd is named 2 times"),
