@@ -191,7 +191,7 @@ def test_a_killed_run_goes_on_with_the_same_bytes(
 
 def test_budgets_are_kept_and_the_same_command_goes_on(author: Callable, tmp_path: Path) -> None:
     kinds = ["plain"]
-    terms = ("--count", 3, "--max-tokens", 50, "--no-schema", "--concurrency", 2)
+    terms = ("--count", 3, "--max-tokens", 50, "--no-schema", "--concurrency", 1)
     with ReplayServer(kinds) as server:
         ended = author(server, *terms, "--max-requests", 7)
         assert ended.code == 1
