@@ -40,6 +40,7 @@ class Wanted:
     instruction: str | None
     system: str | None
     shots: Path | None
+    expect: Path | None
     stops: Sequence[str]
     verifier: str | None
     natural_end: bool
@@ -70,6 +71,9 @@ def evaluate(wanted: Wanted, more: Sequence[Model], note: Say, tell: Say) -> dic
     verifier = _verifier(wanted.verifier, local)
     problems = problem_set(wanted.benchmark, verifier)
     asked = _asked(wanted, models, local, problems, verifier)
+    if wanted.expect is not None:
+        for each in asked:
+            _as_expected(each, wanted.expect)
     mismatch = _mismatch(wanted, asked, earlier)
     out = wanted.out
     if out is None:
@@ -158,6 +162,27 @@ def _asked(
             )
         )
     return asked
+
+
+def _as_expected(asked: Asked, path: Path) -> None:
+    """Refuses a prompt that is not, id for id, what an earlier evaluation has shown."""
+    try:
+        example = read_json(path)["profile"]["example"]
+        problem, prompt = example["problem_id"], example["prompt"]
+    except (KeyError, TypeError):
+        raise LimiteError(f"--expect: {path} is no results.json of limite eval") from None
+    shown = next((each.shown for each in asked.prompts if each.problem.id == problem), None)
+    if shown is None:
+        raise LimiteError(f"--expect: {path} shows problem {problem}, which is not asked here")
+    ours = shown if isinstance(shown, str) else list(shown)
+    if ours != prompt:
+        pairs = zip(ours, prompt, strict=False)
+        at = next((at for at, (one, other) in enumerate(pairs) if one != other), None)
+        where = f"from place {at}" if at is not None else f"in length: {len(prompt)}, {len(ours)}"
+        raise LimiteError(
+            f"--expect: {asked.model.name} is shown another prompt for problem {problem} than in "
+            f"{path}: they differ {where}"
+        )
 
 
 def _mismatch(wanted: Wanted, asked: Sequence[Asked], earlier: Any) -> str:
