@@ -20,6 +20,7 @@ from limite.evaluate.models import LocalModel, Model, Terms
 from limite.evaluate.profiles import Profile
 from limite.evaluate.protocol import refuse_other_protocol
 from limite.evaluate.shipped import ProblemSet, problem_set
+from limite.evaluate.significance import holm
 from limite.evaluate.stage import grader_of
 from limite.evaluate.told import lines, short
 from limite.problems.gen.policies import INSTRUCTION
@@ -87,7 +88,12 @@ def evaluate(wanted: Wanted, more: Sequence[Model], note: Say, tell: Say) -> dic
     before = earlier or (results[-1] if wanted.against is not None else None)
     after = results[: len(wanted.models) + len(more)]
     comparisons = [] if before is None else [_compared(before, each, wanted) for each in after]
-    shown = [*results, earlier] if earlier is not None else results
+    adjusted = holm([each["p_value"] for each in comparisons])
+    for found, p_value in zip(comparisons, adjusted, strict=True):
+        found["p_value_holm"] = p_value
+    shown = results
+    if earlier is not None and earlier["model"] not in names:
+        shown = [*results, earlier]
     page = "\n".join(lines(shown, comparisons, mismatch)) + "\n"
     summary = {
         "out": str(out),
