@@ -2,13 +2,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from limite.core.recipe import engine
 from limite.core.recipe.engine import RunResult, start
+from limite.core.recipe.report import write_report
 
 TINY = Path(__file__).parent / "tiny.toml"
 
@@ -46,6 +49,22 @@ def quiet(_line: str) -> None:
     """An echo that says nothing."""
 
 
+@contextmanager
+def pages() -> Iterator[None]:
+    """Runs within it write their page, as everybody's do."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "write_report", write_report)
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def without_pages() -> Iterator[None]:
+    """Other runs write none: drawing one takes longer than most of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "write_report", lambda run: run / "report.html")
+        yield
+
+
 @pytest.fixture(scope="session")
 def run_tiny() -> Callable[..., RunResult]:
     def run(out: Path, **options: Any) -> RunResult:
@@ -57,5 +76,6 @@ def run_tiny() -> Callable[..., RunResult]:
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory, run_tiny: Any) -> RunResult:
     """One finished run, shared by tests that only read it."""
-    result: RunResult = run_tiny(tmp_path_factory.mktemp("finished"))
+    with pages():
+        result: RunResult = run_tiny(tmp_path_factory.mktemp("finished"))
     return result

@@ -12,7 +12,7 @@ from limite.core.checkpoint.manifest import read_manifest
 from limite.core.checkpoint.read import read_checkpoint
 from limite.core.errors import LimiteError
 from limite.core.receipts import read_receipt, write_receipt
-from limite.core.recipe import engine, rundir
+from limite.core.recipe import rundir
 from limite.core.recipe.context import RunStopped
 from limite.core.recipe.declared import Declaration
 from limite.core.recipe.engine import go_on, start
@@ -39,14 +39,6 @@ def halt_rl(patch, step):
         return one_batch(context, stage, rollouts, learner)
 
     patch.setattr(rl, "one_batch", stop)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def without_reports():
-    """Drawing takes longer than these runs."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "write_report", lambda run: run / "report.html")
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -27,6 +27,7 @@ from limite.core.tokenizer import CharacterTokenizer
 from limite.core.train.replay import Row
 from limite.core.train.teacher import likeliest
 from limite.core.types import Answer, Problem
+from tests.core.recipe.conftest import pages
 
 RECIPE = Path(__file__).parent / "traces.toml"
 TOKENIZER = CharacterTokenizer()
@@ -217,7 +218,8 @@ def test_what_the_student_writes_is_recorded(
         return parts(self, traces, rows)
 
     monkeypatch.setattr(distill.TraceLearner, "parts", look)
-    result = run(tmp_path, prompts, *sets, name="recorded")
+    with pages():
+        result = run(tmp_path, prompts, *sets, name="recorded")
     monkeypatch.undo()
     folder = result.path / "stages/01-distill/rollouts"
     files = sorted(folder.iterdir())

@@ -10,6 +10,7 @@ from limite.core.errors import LimiteError, RunFailed
 from limite.core.jsonl import read_jsonl
 from limite.core.recipe.engine import go_on, start
 from limite.core.rollout.store import read_groups
+from tests.core.recipe.conftest import pages
 
 
 def test_a_run_leaves_what_it_promises(finished):
@@ -210,7 +211,7 @@ def test_changed_weights_are_noticed(finished, tmp_path):
 
 def test_a_run_without_any_signal_ends_and_says_why(run_tiny, tmp_path):
     """Unreadable answers everywhere: one token is too short for a marker and a number."""
-    with pytest.raises(RunFailed, match="nothing to learn from"):
+    with pages(), pytest.raises(RunFailed, match="nothing to learn from"):
         run_tiny(
             tmp_path,
             overrides=[

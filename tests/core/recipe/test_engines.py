@@ -17,7 +17,6 @@ import pytest
 from limite.core.endpoint import client
 from limite.core.errors import LimiteError, RunFailed
 from limite.core.jsonl import read_jsonl
-from limite.core.recipe import engine
 from limite.core.recipe.engine import RunResult, go_on, start
 from limite.core.recipe.verify.run import verify_run
 from limite.core.tokenizer import CharacterTokenizer
@@ -31,8 +30,6 @@ PATH = "/generate"
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
     monkeypatch.setattr(client, "FIRST_WAIT_S", 0.01)
-    # Drawing a report takes longer than the runs.
-    monkeypatch.setattr(engine, "write_report", lambda path: path / "report.html")
     with ModelServer(CharacterTokenizer()) as found:
         monkeypatch.setenv("LIMITE_TEST_ENGINE", found.url)
         yield found
@@ -42,7 +39,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
 def whole(tmp_path_factory: pytest.TempPathFactory, digest: Any) -> Mapping[str, str]:
     """What an undisturbed run leaves."""
     with pytest.MonkeyPatch.context() as patch, ModelServer(CharacterTokenizer()) as server:
-        patch.setattr(engine, "write_report", lambda path: path / "report.html")
         patch.setenv("LIMITE_TEST_ENGINE", server.url)
         out = tmp_path_factory.mktemp("whole")
         found = digest(start(REMOTE, out=out, name="whole", echo=lambda _line: None).path)

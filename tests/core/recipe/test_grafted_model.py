@@ -76,8 +76,6 @@ def test_two_updates_and_an_exact_resume(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, digest: Callable[[Path], dict[str, str]]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    # Drawing the report takes longer than the runs.
-    monkeypatch.setattr(engine, "write_report", lambda path: path / "report.html")
     recipe, updates = make(tmp_path), 0
     whole = engine.start(recipe, out=tmp_path, name="whole", echo=quiet).path
     receipt = json.loads((whole / "stages/02-rl/receipt.json").read_text())

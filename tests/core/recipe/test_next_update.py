@@ -14,7 +14,6 @@ import numpy
 import pytest
 import torch
 
-from limite.core.recipe import engine
 from limite.core.recipe.context import RunStopped
 from limite.core.recipe.engine import go_on, start
 from limite.core.recipe.runners import rl, sft
@@ -46,14 +45,6 @@ def other_global_state():
     torch.manual_seed(1)
     random.seed(2)
     numpy.random.seed(3)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def without_reports():
-    """Drawing takes longer than these runs."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "write_report", lambda run: run / "report.html")
-        yield
 
 
 @pytest.fixture(scope="module")

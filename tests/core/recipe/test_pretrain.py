@@ -15,7 +15,7 @@ from limite.core.checkpoint.read import read_checkpoint
 from limite.core.discover import load_registry
 from limite.core.errors import LimiteError, SettingsError
 from limite.core.jsonl import write_jsonl
-from limite.core.recipe import engine, pretrain_checks
+from limite.core.recipe import pretrain_checks
 from limite.core.recipe.check import check_file
 from limite.core.recipe.context import RunStopped
 from limite.core.recipe.engine import RunResult, go_on, start
@@ -85,12 +85,6 @@ def run(out: Path, texts: Path, *more: str, **options: Any) -> RunResult:
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory, texts: Path) -> RunResult:
     return run(tmp_path_factory.mktemp("whole"), texts)
-
-
-@pytest.fixture(autouse=True)
-def plain_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs of single tests write no page: that of the whole run is enough."""
-    monkeypatch.setattr(engine, "write_report", lambda run: run / "report.html")
 
 
 def lines_of(result: RunResult, stage: str = "01-base") -> list[dict[str, Any]]:

@@ -16,7 +16,6 @@ from limite.core.actor.queue import Abandoned
 from limite.core.checkpoint.state import decode
 from limite.core.errors import LimiteError, RunFailed, SettingsError
 from limite.core.jsonl import read_jsonl, write_jsonl
-from limite.core.recipe import engine
 from limite.core.recipe.context import RunStopped
 from limite.core.recipe.engine import go_on, start
 from limite.core.recipe.runners import rl, rollouts
@@ -32,14 +31,6 @@ OVERLAP = ("overlap_actor_learner=true",)
 
 def quiet(_line):
     """Says nothing."""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _without_reports():
-    """Drawing one takes longer than the runs here, and says nothing that is compared."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "write_report", lambda path: path / "report.html")
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -26,6 +26,7 @@ from limite.core.recipe.runners import soup as runner
 from limite.core.recipe.trained import trained, trained_at
 from limite.core.rollout.stop import StopRequest
 from limite.core.separation import text_hash
+from tests.core.recipe.conftest import pages
 
 RECIPE = Path(__file__).parent / "soup.toml"
 MIX = "{ sources = { linear-equation = 1 }, difficulty = [0.0, 0.0] }"
@@ -46,12 +47,14 @@ def run(out: Path, *sets: str, name: str | None = None, echo: Any = quiet) -> Ru
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
-    return run(tmp_path_factory.mktemp("whole"))
+    with pages():
+        return run(tmp_path_factory.mktemp("whole"))
 
 
 @pytest.fixture(scope="module")
 def greedy(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
-    return run(tmp_path_factory.mktemp("greedy"), *GREEDY)
+    with pages():
+        return run(tmp_path_factory.mktemp("greedy"), *GREEDY)
 
 
 @pytest.fixture(scope="module")

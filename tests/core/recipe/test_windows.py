@@ -10,7 +10,6 @@ import pytest
 
 from limite.core.discover import load_registry
 from limite.core.errors import LimiteError, RunFailed, SettingsError
-from limite.core.recipe import engine
 from limite.core.recipe.check import check_file
 from limite.core.recipe.context import RunStopped
 from limite.core.recipe.engine import RunResult, go_on, start
@@ -19,6 +18,7 @@ from limite.core.separation import is_held_out
 from limite.core.train.data.windows import Window, Windows, cut
 from limite.core.train.documents import Document
 from limite.core.types import Answer, Problem
+from tests.core.recipe.conftest import pages
 
 TINY = Path(__file__).parent / "tiny.toml"
 STEPS = ("stages.sft.steps=4", "stages.sft.checkpoint_every=2", "stages.sft.batch=6")
@@ -35,13 +35,8 @@ def run(out: Path, *sets: str, name: str = "run") -> RunResult:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
-    return run(tmp_path_factory.mktemp("whole"), "windows.tokens=5")
-
-
-@pytest.fixture(autouse=True)
-def plain_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs of single tests write no page: that of the whole run is enough."""
-    monkeypatch.setattr(engine, "write_report", lambda run: run / "report.html")
+    with pages():
+        return run(tmp_path_factory.mktemp("whole"), "windows.tokens=5")
 
 
 def lines_of(result: RunResult) -> list[dict[str, Any]]:
