@@ -11,7 +11,7 @@ from attrs.validators import and_, ge, gt, le
 from limite.core.errors import LimiteError
 from limite.core.kinds import Arm
 from limite.core.seeds import Seeds
-from limite.plugins.curricula.uniform import balanced_draw
+from limite.plugins.curricula.uniform import Draws, balanced_draw
 
 
 @attrs.frozen(kw_only=True)
@@ -44,25 +44,25 @@ class PassRate:
 
 
 class PassRateRun:
-    """Counts per arm, and draws that depend on the seed, the step and these counts alone."""
+    """Counts per arm; draws depend on the seed, the step, what it has asked, and these counts."""
 
     def __init__(self, settings: PassRate, arms: Sequence[Arm], seed: int) -> None:
         self._settings = settings
         self._arms = list(arms)
-        self._seeds = Seeds(seed)
+        self._draws = Draws(Seeds(seed))
         self._step: int | None = None
         self._successes = [0.0] * len(arms)
         self._attempts = [0.0] * len(arms)
 
     def next(self, step: int, count: int) -> list[int]:
-        """Arms for ``step``. Asking again for the same step fades nothing further."""
+        """Arms for ``step``. Asking again for the same step draws anew and fades nothing."""
         if self._step is not None and step < self._step:
             raise ValueError(f"step {step} comes after step {self._step}: steps never go back")
         kept = 1.0 if self._step is None else self._settings.decay ** (step - self._step)
         self._successes = [value * kept for value in self._successes]
         self._attempts = [value * kept for value in self._attempts]
         self._step = step
-        return balanced_draw(self.weights(), count, self._seeds.stream("draw", step))
+        return balanced_draw(self.weights(), count, self._draws.stream(step, count))
 
     def pass_rates(self) -> list[float]:
         """The estimate (s + 1) / (n + 2) for each arm."""

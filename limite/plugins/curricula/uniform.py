@@ -35,6 +35,23 @@ def balanced_draw(weights: Sequence[float], count: int, rng: random.Random) -> l
     return chosen
 
 
+class Draws:
+    """A stream for every time that a step asks: a schedule may want problems one by one."""
+
+    def __init__(self, seeds: Seeds) -> None:
+        self._seeds = seeds
+        self._step: int | None = None
+        self._asked = 0
+
+    def stream(self, step: int, count: int) -> random.Random:
+        """What the next ``count`` problems of ``step`` are drawn with."""
+        if step != self._step:
+            self._step, self._asked = step, 0
+        again = (self._asked,) if self._asked else ()
+        self._asked += count
+        return self._seeds.stream("draw", step, *again)
+
+
 @attrs.frozen(kw_only=True)
 class Uniform:
     """Draws each kind of problem by the weight the mixture gives it."""
@@ -44,14 +61,14 @@ class Uniform:
 
 
 class UniformRun:
-    """Draws that depend on the seed and the step alone; it has no memory."""
+    """Draws that depend on the seed, the step and what was asked in it before; no other memory."""
 
     def __init__(self, arms: Sequence[Arm], seed: int) -> None:
         self._weights = [arm.weight for arm in arms]
-        self._seeds = Seeds(seed)
+        self._draws = Draws(Seeds(seed))
 
     def next(self, step: int, count: int) -> list[int]:
-        return balanced_draw(self._weights, count, self._seeds.stream("draw", step))
+        return balanced_draw(self._weights, count, self._draws.stream(step, count))
 
     def observe(self, arm: int, correct: Sequence[bool]) -> None:
         """Outcomes change nothing here."""
