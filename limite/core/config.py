@@ -15,7 +15,15 @@ import attrs
 import cattrs
 from cattrs.errors import BaseValidationError, StructureHandlerNotFoundError
 
-from limite.core.config_faults import Fault, Faults, Key, Place, dotted, gathered
+from limite.core.config_faults import (
+    Fault,
+    Faults,
+    Key,
+    Place,
+    dotted,
+    gathered,
+    unknown_key,
+)
 from limite.core.config_fields import (
     Table,
     allows_non_finite,
@@ -172,7 +180,7 @@ def _structure_attrs(data: Any, cls: Any, read: Read) -> Any:
         raise Faults([Fault((), f"expected {_named(cls)}, got {describe(data)}")])
     fields = {str(field.alias): field for field in attrs.fields(cls) if field.init}
     faults = [
-        Fault((key,), "unknown key" + did_you_mean(str(key), fields))
+        Fault((key,), unknown_key(cls, str(key), did_you_mean(str(key), fields)))
         for key in table
         if key not in fields
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -51,6 +51,15 @@ class Step:
 
     failed: bool = False
     partial: Any = None
+
+
+def unknown_key(cls: type, key: str, near: str) -> str:
+    """Why ``key`` is no setting of ``cls``, which may say so itself; or which one is ``near``.
+
+    ``not_settings`` of a class (optional) gives reasons by the names that people may look for.
+    """
+    reasons: Mapping[str, str] = getattr(cls, "not_settings", {})
+    return f"is no setting: {reasons[key]}" if key in reasons else f"unknown key{near}"
 
 
 @contextmanager

@@ -248,6 +248,8 @@ class RolloutSchedule(Protocol):
     ``leaves_out`` (a class variable, optional) is True of one that does not learn from all that it
     samples: how much it leaves out is then written beside the other metrics. ``first_come`` (a
     class variable, optional) is True of one whose batch depends on who ends first, as none should.
+    ``carries_over`` (an attribute, optional) is True of one whose batches may hold responses that
+    were begun for an earlier one: `limite verify` takes no others of an earlier policy.
     ``needs_contrast`` (a class variable, optional) is True of one that looks for groups with right
     and wrong answers: groups of one response are then refused.
     """

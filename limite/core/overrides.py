@@ -12,7 +12,7 @@ from typing import Any, get_args, get_origin
 import attrs
 
 from limite.core.config import Components, component_class
-from limite.core.config_faults import Fault, Faults, Key
+from limite.core.config_faults import Fault, Faults, Key, unknown_key
 from limite.core.config_fields import (
     Table,
     expanded,
@@ -170,8 +170,8 @@ def _put_field(
     if not isinstance(key, str) or key not in fields:
         tagged = tags_of(cls) is not None
         known = [*fields, "type"] if "type" in table or tagged else list(fields)
-        near = did_you_mean(str(key), known)
-        raise Faults([Fault((key,), "unknown key" + (near or _listed(known)))])
+        near = did_you_mean(str(key), known) or _listed(known)
+        raise Faults([Fault((key,), unknown_key(cls, str(key), near))])
     field = fields[key]
     if key in table:
         current = table[key]

@@ -61,6 +61,12 @@ def weights_of(run: RunDirectory, recipe: Recipe, member: Member) -> Trained:
         raise LimiteError(f"stage {member.stage!r} is not finished in {run.path}")
     last = step_handed_on(receipt)
     step = last if member.step is None else int(member.step)
+    if step > int(receipt["steps"]):
+        raise LimiteError(
+            f"{member.said}: stage {member.stage!r} ended after step {receipt['steps']}, before "
+            f"its checkpoint of step {step}; take a step that it came to, or {member.stage!r} for "
+            "what it handed on"
+        )
     return Trained(run=run, recipe=recipe, stage=member.stage, step=step, finished=step == last)
 
 

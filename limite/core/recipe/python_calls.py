@@ -14,7 +14,7 @@ from typing import Any
 
 import attrs
 
-from limite.core.config_faults import Place
+from limite.core.config_faults import Place, unknown_key
 from limite.core.errors import did_you_mean
 
 HOOK = "__limite_call__"
@@ -159,7 +159,7 @@ class Recorder:
                 values[key] = value
                 origins[key] = origin
             else:
-                message = "unknown key" + did_you_mean(key, fields)
+                message = unknown_key(cls, key, did_you_mean(key, fields))
                 slip = Slip(cls, key, message, origin.place)
                 unknown[key] = (slip, value)
                 self.slips.append(slip)

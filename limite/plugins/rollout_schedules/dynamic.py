@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import attrs
-from attrs.validators import and_, ge, in_, le
+from attrs.validators import and_, ge, le
 
 from limite.core.errors import RunFailed
 from limite.core.kinds import Batch, Episodes
 from limite.core.types import Group
+from limite.core.validators import option
 from limite.plugins.rollout_schedules.groups import finished, has_contrast
 
 ENDS = ("error", "train-partial", "skip-update")
@@ -35,7 +36,7 @@ class Dynamic:
     )
     at_max_rounds: str = attrs.field(
         default="error",
-        validator=in_(ENDS),
+        validator=option(*ENDS),
         metadata={
             "help": "'error' ends the run, 'train-partial' learns from what there is, "
             "'skip-update' from nothing"

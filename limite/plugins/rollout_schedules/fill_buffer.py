@@ -37,6 +37,11 @@ class FillBuffer:
         default=True, metadata={"help": "abandon what has not finished when the batch is full"}
     )
 
+    @property
+    def carries_over(self) -> bool:
+        """Whether a batch may hold what was begun for one before it."""
+        return not self.discard
+
     def build(self, groups: int, rollouts: int, seed: int) -> FillBufferRun:
         return FillBufferRun(self, groups, rollouts)
 

@@ -180,6 +180,7 @@ def test_responses_cut_at_their_budget_can_be_left_out(run, monkeypatch):
     ("sets", "message"),
     [
         (KL, "stages.rl.reference: must name the weights that 'grpo' is pulled towards"),
+        (["stages.rl.top_p=0.9"], "stages.rl.top_p: is no setting: responses to learn from are"),
         (["stages.rl.objective=dpo"], "stages.rl.objective: 'dpo' compares pairs of responses"),
         (
             ["stages.rl.objective.divergence=topk-kl", "stages.rl.objective.topk=1000"],

@@ -7,11 +7,12 @@ import json
 import pytest
 
 from limite.core.errors import RunFailed
-from limite.core.jsonl import read_jsonl
+from limite.core.jsonl import read_jsonl, write_jsonl
 from limite.core.recipe.context import RunStopped
 from limite.core.recipe.engine import go_on, start
 from limite.core.recipe.runners import rl
 from limite.core.recipe.verify import verify_run
+from tests.core.recipe.test_verify import sealed_again
 
 SCHEDULE = "stages.rl.rollout_schedule"
 
@@ -77,6 +78,14 @@ def test_dynamic_sampling_fills_the_batch_or_says_why_not(run):
         assert groups[False] == [True] * 8
         assert line["schedule/sampled_groups"] == 8 * line["schedule/rounds"]
     assert verify_run(result.path).violations == []
+    # It carries nothing over, so that no response is of an earlier policy than its batch.
+    folder = result.path / "stages/03-rl"
+    stale = [{**line, "policy_version": 0} for line in batch_of(result, 4)]
+    write_jsonl(folder / "rollouts/000004.jsonl.zst", stale, sort_keys=True)
+    sealed_again(folder)
+    told = [each.message for each in verify_run(result.path).violations]
+    assert len(told) == 1
+    assert "is of policy version 0; its batch is of" in told[0]
     with pytest.raises(RunFailed, match="dynamic sampling found"):
         run("dynamic", f"{SCHEDULE}.max_rounds=1", "stages.rl.rollouts=2")
 

@@ -19,10 +19,13 @@ from limite.core.recipe.context import RunStopped
 from limite.core.recipe.engine import RunResult, go_on, start
 from limite.core.recipe.export import run_source
 from limite.core.recipe.load import load_recipe
+from limite.core.recipe.members import weights_of
 from limite.core.recipe.only import needed_by, untouched
 from limite.core.recipe.problem_source import held_out_problems
 from limite.core.recipe.recipe import evaluation_seeds
+from limite.core.recipe.rundir import RunDirectory
 from limite.core.recipe.runners import soup as runner
+from limite.core.recipe.stages import Member
 from limite.core.recipe.trained import trained, trained_at
 from limite.core.rollout.stop import StopRequest
 from limite.core.separation import text_hash
@@ -111,6 +114,12 @@ def test_the_average_is_of_stages_and_of_a_checkpoint(whole: RunResult) -> None:
     assert (stage["steps"], stage["method"], stage["start"]) == (1, "uniform", None)
     assert stage["models"] == told["models"]
     assert "soup.json" in stage["files"]
+
+
+def test_a_checkpoint_that_a_stage_never_came_to_is_said_to_be_so(whole: RunResult) -> None:
+    run, recipe = RunDirectory.open(whole.path), load_recipe(RECIPE).recipe
+    with pytest.raises(LimiteError, match="sft@16: stage 'sft' ended after step 12, before its"):
+        weights_of(run, recipe, Member.of("sft@16"))
 
 
 def test_a_checkpoint_that_is_asked_for_stays_beside_the_newest(whole: RunResult) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import attrs
@@ -38,6 +39,12 @@ PLAIN_ADVANTAGE = "group"
 """The advantage of an RL stage that names none and whose objective brings none."""
 
 
+NOT_TRUNCATED = (
+    "responses to learn from are sampled from the whole distribution at 'temperature'; cut off, "
+    "they would have probabilities that the learner does not know, and every ratio would be biased"
+)
+
+
 @attrs.frozen(kw_only=True)
 class RL(Stage):
     """Reinforcement learning: sample whole groups, score them, update on the groups that differ."""
@@ -46,6 +53,9 @@ class RL(Stage):
     runner: ClassVar[str] = "limite.core.recipe.runners.rl:run"
     trains: ClassVar[bool] = True
     records_rollouts: ClassVar[bool] = True
+    not_settings: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("top_p", "top_k", "min_p"), NOT_TRUNCATED
+    )
     problems: Mix
     steps: int = fields.count(100, unit="rollout batches")
     groups: int = fields.count(64, told="problems of a rollout batch", most=10**6)

@@ -111,7 +111,12 @@ def _versions(folder: Path, recipe: Recipe | None, name: str, findings: Findings
 def _carries(recipe: Recipe | None, name: str) -> bool:
     """Whether a stage's batches may hold responses of earlier policies: its schedule says so."""
     schedule = getattr(recipe.stages[name], "rollout_schedule", None) if recipe else None
-    return bool(getattr(type(schedule), "leaves_out", False))
+    return bool(getattr(schedule, "carries_over", False))
+
+
+def _leaves_out(stage: RL) -> bool:
+    """Whether a stage's batches may be of other sizes than the recipe says."""
+    return bool(getattr(type(stage.rollout_schedule), "leaves_out", False))
 
 
 def _check_batch(
@@ -148,7 +153,7 @@ def _check_batch(
                         context=model_of(recipe).context,
                     )
     kept = len(groups) - dropped
-    if isinstance(stage, RL) and kept != stage.groups and not _carries(recipe, name):
+    if isinstance(stage, RL) and kept != stage.groups and not _leaves_out(stage):
         findings.wrong(place, f"holds {kept} groups, not {stage.groups}")
 
 
