@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from limite.core.jsonl import read_json, read_jsonl
+from limite.core.separation import is_held_out
 from limite.evaluate.journal import JOURNAL, RESPONSES
 from limite.evaluate.models import LocalModel
 from limite.evaluate.shipped import FOLDER, problem_set, shipped
@@ -198,6 +199,7 @@ def test_the_shipped_benchmarks_are_what_their_seals_say(evaluate):
     for name, about in shipped().items():
         found = problem_set(name, Mathematics())
         assert (found.sha256, len(found.problems)) == (about["sha256"], about["problems"])
+        assert all(is_held_out(each.problem) for each in found.problems)
         areas = {each.tags[0].partition("/")[0] for each in found.problems}
         assert len(areas) == (2 if name == "limite-sums" else 9)
         assert name in evaluate("--list").out
