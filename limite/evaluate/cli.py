@@ -59,10 +59,6 @@ PROFILES = ("chat-zero-shot", "base-few-shot", "base-zero-shot")
     "--shots", metavar="FILE", type=click.Path(path_type=Path),
     help="Worked problems that base-few-shot shows first.",
 )  # fmt: skip
-@click.option(
-    "--expect", metavar="FILE", type=click.Path(path_type=Path),
-    help="The results.json of an earlier evaluation: the prompt must have the ids it had there.",
-)  # fmt: skip
 @click.option("--system", metavar="TEXT", help="A system turn before the question.")
 @click.option(
     "--instruction", metavar="TEXT",
@@ -81,12 +77,28 @@ PROFILES = ("chat-zero-shot", "base-few-shot", "base-zero-shot")
     show_default=True, help="Of the intervals.",
 )  # fmt: skip
 @click.option(
-    "--slots", metavar="N", type=click.IntRange(1, 4096),
-    help="Responses sampled together here: memory and speed, and nothing else.  [what fits]",
+    "--slots", metavar="N", type=click.IntRange(1, 4096), default=256, show_default=True,
+    help="Responses sampled together here: memory and speed, and nothing else.",
 )  # fmt: skip
 @click.option(
     "-o", "--out", metavar="DIR", type=click.Path(path_type=Path),
     help="[evals/, with the benchmark's name and a hash of the terms]",
+)  # fmt: skip
+@click.option(
+    "--audit", metavar="FILE", type=click.Path(path_type=Path),
+    help="Instead: hold the responses of any file to the rules of budgets and endings.",
+)  # fmt: skip
+@click.option(
+    "--eos", metavar="ID", type=int, multiple=True,
+    help="Of --audit: ids that end a response.  [those of MODEL, or of the run FILE lies in]",
+)  # fmt: skip
+@click.option(
+    "--context", metavar="N", type=click.IntRange(min=1),
+    help="Of --audit: what a prompt and its response have together.  [that of MODEL]",
+)  # fmt: skip
+@click.option(
+    "--correct-eos", metavar="ID", type=int, multiple=True,
+    help="Of --audit: cut at these ids, grade again, and keep both results in --out.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def eval_(
@@ -107,7 +119,6 @@ def eval_(
     max_tokens: int | None,
     profile: str | None,
     shots: Path | None,
-    expect: Path | None,
     system: str | None,
     instruction: str | None,
     stops: tuple[str, ...],
@@ -116,8 +127,12 @@ def eval_(
     training: tuple[Path, ...],
     allow_protocol_mismatch: bool,
     confidence: float,
-    slots: int | None,
+    slots: int,
     out: Path | None,
+    audit: Path | None,
+    eos: tuple[int, ...],
+    context: int | None,
+    correct_eos: tuple[int, ...],
     as_json: bool,
 ) -> None:
     """Measure models on the problems of a benchmark.
@@ -129,6 +144,26 @@ def eval_(
     if listing:
         _list(as_json)
         return
+    if audit is not None:
+        from limite.evaluate.audit_told import tell_audit
+
+        tell_audit(
+            audit,
+            as_json=as_json,
+            models=models,
+            stage=stage,
+            eos_ids=eos,
+            context=context,
+            budget=max_tokens,
+            correct_eos=correct_eos,
+            verifier=verifier,
+            natural_end=natural_end,
+            out=out,
+        )
+        return
+    for name, value in (("--eos", eos), ("--context", context), ("--correct-eos", correct_eos)):
+        if value:
+            raise LimiteError(f"{name}: belongs to --audit FILE")
     if not models and endpoint is None:
         raise LimiteError("say what to measure: limite eval MODEL --benchmark FILE_OR_NAME")
     if endpoint is None:
@@ -174,7 +209,6 @@ def eval_(
         instruction=instruction,
         system=system,
         shots=shots,
-        expect=expect,
         stops=stops,
         verifier=verifier,
         natural_end=natural_end,

@@ -284,6 +284,8 @@ def records(graded: Sequence[Graded]) -> Iterator[dict[str, Any]]:
             "problem_id": one.problem.id,
             "problem": one.problem.problem,
             "answer": one.problem.answer.value,
+            "answer_type": one.problem.answer.type,
+            "answer_params": dict(one.problem.answer.params),
             "arm": _arm(one.problem),
             "sample_index": one.response.sample_index,
             "prompt_tokens": one.response.prompt_tokens,

@@ -21,13 +21,24 @@ from limite.core.recipe.recipe import Recipe, evaluation_seeds
 from limite.core.recipe.rundir import RunDirectory
 from limite.core.recipe.stages import Eval, Stage
 from limite.core.registry import Registry
+from limite.core.rollout.budget import reasoning_is_closed
 from limite.core.rollout.sampler import Sampler
 from limite.core.rollout.stop import StopRequest
+from limite.core.rollout.uniforms import row_key
 from limite.core.separation import assert_separate, text_hash
 from limite.core.tokenizer import Tokenizer
 from limite.core.types import Problem, Response
+from limite.evaluate import protocol as terms
 from limite.evaluate.compare import paired_difference
-from limite.evaluate.measure import Samples, evaluate, make_requests, protocol_of, records
+from limite.evaluate.grader import content_hash
+from limite.evaluate.measure import (
+    Graded,
+    Samples,
+    evaluate,
+    make_requests,
+    protocol_of,
+    records,
+)
 from limite.evaluate.protocol import refuse_other_protocol
 
 BUDGET = "fixed-response"
@@ -149,7 +160,7 @@ def run(context: EvalContext) -> dict[str, Any]:
             confidence=stage.confidence,
         )
     context.directory.mkdir(parents=True, exist_ok=True)
-    write_jsonl(context.directory / "responses.jsonl.zst", records(graded))
+    write_jsonl(context.directory / "responses.jsonl.zst", _told(context, protocol, graded))
     write_json(context.directory / "results.json", results)
     context.echo(f"{context.name}: held-out accuracy {results['text']}")
     if before is not None:
@@ -158,6 +169,25 @@ def run(context: EvalContext) -> dict[str, Any]:
         "tokens": sum(one.response.generated_tokens for one in graded),
         "time_s": time.perf_counter() - started,
     }
+
+
+def _told(
+    context: EvalContext, protocol: terms.Protocol, graded: Sequence[Graded]
+) -> Iterator[dict[str, Any]]:
+    """The records of all responses: whose they are, on which terms, and token by token."""
+    for one, record in zip(graded, records(graded), strict=True):
+        response = cast(Response, one.response)
+        key = row_key(protocol.seed, response.problem_id, response.sample_index)
+        yield {
+            **record,
+            "model": context.recipe.name,
+            "stage": context.name,
+            "protocol_id": protocol.id,
+            "grader_sha256": protocol.verifier.get("sha256"),
+            "seed": str(key),  # as text: it has 64 bits, of which readers of JSON keep 53
+            "reasoning_closed": reasoning_is_closed(response.text),
+            "completion_ids": list(response.completion_ids),
+        }
 
 
 @attrs.frozen(kw_only=True)
@@ -181,9 +211,14 @@ class _Stoppable:
 
 
 def grader_of(verifier: Verifier, registry: Registry) -> dict[str, Any]:
-    """The verifier as it stands in a protocol: its settings, and which release it comes from."""
+    """The verifier as a protocol holds it: its settings, its release, a hash of its source."""
     entry = registry.entry_of(type(verifier))
     settings = unstructure(verifier, registry)
     if not isinstance(settings, dict):
         raise LimiteError(f"the settings of {type(verifier).__name__} are not a table")
-    return {**settings, "distribution": entry.distribution, "version": entry.version}
+    return {
+        **settings,
+        "distribution": entry.distribution,
+        "version": entry.version,
+        "sha256": content_hash(type(verifier)),
+    }

@@ -19,10 +19,13 @@ from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.stages import Eval, Mix
 from limite.core.rollout.sampler import Sampler
 from limite.core.rollout.stop import StopRequest
+from limite.core.rollout.uniforms import row_key
 from limite.core.seeds import Seeds
 from limite.core.separation import text_hash
 from limite.core.tokenizer import CharacterTokenizer
+from limite.evaluate.grader import content_hash
 from limite.evaluate.stage import problems_of, run
+from limite.problems.verifiers.exact import Exact
 
 MIX = Mix({"sum-chain": 1, "gcd": 1}, difficulty=(0.0, 0.5), levels=2)
 MODEL = ModelSpec(
@@ -81,6 +84,14 @@ def test_it_leaves_results_and_responses(context):
     assert len(lines) == 12
     assert outcome["tokens"] == sum(line["generated_tokens"] for line in lines)
     assert all(line["generated_tokens"] <= 8 for line in lines)
+    assert all(len(line["completion_ids"]) == line["generated_tokens"] for line in lines)
+    assert {(line["model"], line["stage"]) for line in lines} == {("r", "after")}
+    assert {line["grader_sha256"] for line in lines} == {content_hash(Exact)}
+    assert {line["protocol_id"] for line in lines} == {results["protocol_id"]}
+    first = lines[0]
+    seed = row_key(results["protocol"]["seed"], first["problem_id"], first["sample_index"])
+    assert first["seed"] == str(seed)
+    assert len({line["seed"] for line in lines}) == 12
     assert context.lines == [f"after: held-out accuracy {results['text']}"]
 
 

@@ -19,7 +19,7 @@ from limite.core.recipe.admit import memory as memory_gate
 from limite.core.recipe.admit.canary import Bench
 from limite.core.recipe.admit.checkpoint import checkpoint
 from limite.core.recipe.admit.conditional import conditional
-from limite.core.recipe.admit.first_update import excess, first_update, predicted
+from limite.core.recipe.admit.first_update import first_update
 from limite.core.recipe.admit.memory import memory
 from limite.core.recipe.admit.migration import migration
 from limite.core.recipe.admit.oracle import oracle
@@ -311,17 +311,3 @@ def test_a_checkpoint_that_loses_a_moment_is_found(
     gate = checkpoint(bench)
     assert gate.error is None
     assert "differing_tensors" in missed(gate)
-
-
-def test_a_step_over_a_power_of_two_is_no_fault() -> None:
-    rate = 7e-4
-    edges = 2.0 ** -torch.arange(1.0, 12.0)
-    before = (edges[:, None] * (1 + torch.linspace(-1e-2, 1e-2, 4001))).flatten()
-    weight = torch.nn.Parameter(before.clone())
-    optimizer = torch.optim.AdamW([weight], lr=rate, weight_decay=0.0, fused=True)
-    weight.grad = torch.where(torch.arange(len(before)) % 2 == 0, 3e-4, -3e-4)
-    wanted = predicted(before, weight.grad, 1.0, optimizer.param_groups[0])
-    optimizer.step()
-    observed = weight.detach().double() - before.double()
-    assert excess(before, observed, wanted, rate).max() < 1e-5
-    assert excess(before, observed * 1.001, wanted, rate).max() > 1e-5

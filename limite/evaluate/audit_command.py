@@ -1,0 +1,142 @@
+"""What ``limite eval --audit`` does once its options are read. This module reaches torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from limite.core.discover import load_registry
+from limite.core.errors import LimiteError
+from limite.core.jsonl import read_jsonl, write_json, write_jsonl
+from limite.core.kinds import Verifier
+from limite.core.recipe.load import load_recipe
+from limite.core.recipe.run_plugins import naming_plugins
+from limite.core.recipe.rundir import RECIPE, RunDirectory
+from limite.core.recipe.stages import Eval
+from limite.evaluate.audit import audit
+from limite.evaluate.correction import both_results, corrected
+from limite.evaluate.models import LocalModel, Terms
+
+
+@attrs.frozen(kw_only=True)
+class Known:
+    """What is known of how a file was sampled."""
+
+    eos_ids: tuple[int, ...] = ()
+    context: int | None = None
+    budget: int | None = None
+    decode: Callable[[Sequence[int]], str] | None = None
+    verifier: Verifier | None = None
+    natural_end: bool = False
+
+
+def audited(
+    path: Path,
+    *,
+    models: Sequence[str],
+    stage: str | None,
+    eos_ids: Sequence[int],
+    context: int | None,
+    budget: int | None,
+    correct_eos: Sequence[int],
+    verifier: str | None,
+    natural_end: bool,
+    out: Path | None,
+) -> dict[str, Any]:
+    """The findings as plain data; with ``correct_eos`` also both results, which ``out`` keeps."""
+    if len(models) > 1:
+        raise LimiteError("--audit: one file has one model; name at most one")
+    if correct_eos and out is None:
+        raise LimiteError("--correct-eos: --out DIR says where the corrected responses go")
+    known = _of_model(models[0], stage) if models else _of_run_around(path)
+    if budget is not None:
+        known = attrs.evolve(known, budget=budget, context=None)
+    elif context is not None:
+        known = attrs.evolve(known, context=context, budget=None)
+    if eos_ids:
+        known = attrs.evolve(known, eos_ids=tuple(eos_ids))
+    found = audit(path, eos_ids=known.eos_ids, context=known.context, budget=known.budget)
+    told = {
+        "file": str(path),
+        "responses": found.responses,
+        "clean": found.clean,
+        "native": found.native and known.context is not None,
+        "eos_ids": sorted(known.eos_ids),
+        "context": known.context,
+        "budget": known.budget,
+        "endings": dict(found.endings),
+        "violations": [attrs.asdict(each) for each in found.violations],
+        "unseen": list(found.unseen),
+    }
+    if correct_eos:
+        assert out is not None
+        told["correction"] = _correct(path, known, correct_eos, verifier, natural_end, out)
+    return told
+
+
+def _correct(
+    path: Path,
+    known: Known,
+    eos_ids: Sequence[int],
+    named: str | None,
+    natural_end: bool,
+    out: Path,
+) -> dict[str, Any]:
+    if known.decode is None:
+        raise LimiteError("--correct-eos: name the MODEL whose tokenizer reads the tokens")
+    if out.exists():
+        raise LimiteError(f"--out: {out} exists and is never overwritten")
+    judge: Verifier | None = known.verifier
+    if named is not None or judge is None:
+        judge = load_registry().get("verifier", named or "mathematics").load()()
+    assert judge is not None
+    records = list(read_jsonl(path, allow_unfinished=True))
+    again = corrected(
+        records,
+        eos_ids,
+        decode=known.decode,
+        verifier=judge,
+        natural_end=natural_end or known.natural_end,
+    )
+    results = {"eos_ids": sorted(set(eos_ids)), **both_results(again)}
+    out.mkdir(parents=True)
+    write_jsonl(out / "responses.jsonl.zst", again)
+    write_json(out / "results.json", results)
+    return {**results, "out": str(out)}
+
+
+def _of_model(named: str, stage: str | None) -> Known:
+    terms = Terms(samples=1, temperature=1.0, seed=0, max_tokens=None, slots=1)
+    model = LocalModel(named, stage=stage, terms=terms)
+    tokenizer = model.tokenizer
+    return Known(
+        eos_ids=tuple(sorted({tokenizer.eos_id, *tokenizer.eos_ids})),
+        context=model.context,
+        decode=tokenizer.decode,
+        verifier=model.verifier,
+    )
+
+
+def _of_run_around(path: Path) -> Known:
+    """Of a file in the folder of a run, what its recipe says; of any other file nothing."""
+    place = next((up for up in path.absolute().parents if (up / RECIPE).is_file()), None)
+    if place is None:
+        return Known()
+    run = RunDirectory.open(place)
+    with naming_plugins(run):
+        recipe = load_recipe(place / RECIPE).recipe
+    folder = path.absolute().parent
+    stage = next((s for name, s in recipe.stages.items() if run.stage(name) == folder), None)
+    if not isinstance(stage, Eval):
+        return Known()
+    judge = stage.verifier
+    return Known(
+        eos_ids=tuple(recipe.tokenizer.eos_ids),
+        budget=stage.max_tokens,
+        decode=recipe.tokenizer.decode,
+        verifier=None if isinstance(judge, str) else judge,
+        natural_end=True,
+    )
