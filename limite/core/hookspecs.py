@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from limite.core.kinds import (
         Advantage,
         Attention,
+        AuthorStep,
         Curriculum,
         Engine,
         Generator,
@@ -87,6 +88,10 @@ class Registrar:
     def generator(self, name: str, target: type[Generator] | str) -> None:
         """Makes problems and checks them: ``sample(rng, difficulty)``, ``check(problem)``."""
         self._add("generator", name, target)
+
+    def author_step(self, name: str, target: type[AuthorStep] | str) -> None:
+        """Looks at written problems: ``(Problem, ask) -> Problem | str``."""
+        self._add("author_step", name, target)
 
     def attention(self, name: str, target: type[Attention] | str) -> None:
         """Builds the attention of a layer: ``build(shape) -> nn.Module``."""

@@ -97,6 +97,16 @@ class Generator(Protocol):
 
 
 @runtime_checkable
+class AuthorStep(Protocol):
+    """Looks at a problem of ``limite-gen author`` before solvers do: a critic, a translator.
+
+    It gives the problem on, with its answer and any text, or says why not. ``ask`` asks the writer.
+    """
+
+    def __call__(self, problem: Problem, ask: Callable[[str], str], /) -> Problem | str: ...
+
+
+@runtime_checkable
 class Attention(Protocol):
     """Builds the attention of one layer: an ``nn.Module`` of ``limite.core.model.attention``.
 
@@ -379,6 +389,7 @@ KINDS: Mapping[str, type] = {
     "reward": Reward,
     "verifier": Verifier,
     "generator": Generator,
+    "author_step": AuthorStep,
     "attention": Attention,
     "lr_schedule": LRSchedule,
     "curriculum": Curriculum,

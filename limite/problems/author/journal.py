@@ -87,12 +87,14 @@ class Journal:
         made_by = head.get("versions", {}).get("limite")
         if made_by != versions()["limite"]:
             changed.append(f"limite: {made_by} -> {versions()['limite']}")
-        if changed:
+        if changed and len(lines) > 1:
             told = "\n".join(f"  {line}" for line in changed)
             raise LimiteError(
                 f"{self.path} was asked for with other arguments; --force begins again, and asks "
                 f"for no reply twice:\n{told}"
             )
+        # Of one that nothing was decided in, nothing is lost.
+        lines[0] = {"request": self.request, "versions": versions()}
         write_jsonl(self.place, lines)  # without the end of a line that a killed process left
         return {line["slot"]: line for line in lines[1:]}
 

@@ -9,6 +9,7 @@ import attrs
 
 import limite
 from limite.core.errors import LimiteError
+from limite.core.kinds import AuthorStep
 from limite.core.seeds import Seeds
 from limite.core.types import Answer, Problem
 from limite.problems import files, verify
@@ -60,6 +61,8 @@ class Pipeline:
     runner: Runner
     known: Known
     benchmarks: Benchmarks
+    steps: Sequence[tuple[str, AuthorStep]] = ()
+    """Steps of plugins, by name, in their order."""
 
     def prompt(self, slot: int, topic: Topic, avoid: Sequence[str]) -> str:
         """What the writer is asked for."""
@@ -108,26 +111,61 @@ class Pipeline:
             raise Rejected("unreadable-reply", str(error)) from None
         seen |= {"problem": found.problem, "answer": found.answer, "program": found.program}
         answer = self._stated(found, topic)
-        problem = found.problem
-        if fault := refused(
-            problem, answer.value, answer_type=answer.type, language=topic.language
-        ):
-            raise Rejected(*fault)
+        self._look(found.problem, answer, topic.language)
         if out_of_range(answer.value, topic.range):
             raise Rejected("out-of-range", answer.value[:80])
-        if fault := self.known.find(problem):
-            raise Rejected(*fault)
-        if place := self.benchmarks.find(problem):
-            raise Rejected("benchmark", place)
         ran = self._run(found.program, answer)
         if not self._equal(answer, ran.value):
             raise Rejected("program-disagrees", f"stated {answer.value[:80]}, got {ran.value[:80]}")
-        quorum = self._solved(slot, problem, answer)
+        problem = self._stepped(slot, self._problem(slot, topic, found, answer), seen)
+        quorum = self._solved(slot, problem.problem, answer)
         seen["votes"] = quorum.text
         if not quorum.reached:
             raise Rejected("solvers-disagree", quorum.text)
-        self._read(slot, problem)
-        return self._problem(slot, topic, found, answer, ran, quorum)
+        self._read(slot, problem.problem)
+        return attrs.evolve(
+            problem,
+            extra={
+                **problem.extra,
+                "verification": {
+                    "method": "programs-agree",
+                    "programs": len(quorum.solvers),
+                    "agree": quorum.agree,
+                    "solver_models": sorted(set(self.terms.solver_models)),
+                    "sandbox": list(ran.layers),
+                    "checked_by": limite.__version__,
+                },
+            },
+        )
+
+    def _look(self, text: str, answer: Answer, language: str) -> None:
+        """Refuses a text that is no problem, or no new one."""
+        fault = refused(text, answer.value, answer_type=answer.type, language=language)
+        if fault := fault or self.known.find(text):
+            raise Rejected(*fault)
+        if place := self.benchmarks.find(text):
+            raise Rejected("benchmark", place)
+
+    def _stepped(self, slot: int, problem: Problem, seen: dict[str, Any]) -> Problem:
+        """The problem as the steps of plugins leave it; another text is looked at anew."""
+        for number, (name, step) in enumerate(self.steps):
+
+            def ask(prompt: str, name: str = name, number: int = number) -> str:
+                return self._ask(f"step-{name}", self.terms.model, prompt, slot, number)
+
+            found = step(problem, ask)
+            if isinstance(found, str):
+                raise Rejected(f"step-{name}", found[:500])
+            if not isinstance(found, Problem) or found.answer != problem.answer:
+                raise LimiteError(f"author step {name!r}: gives the problem on with its answer")
+            if found.problem != problem.problem:
+                language = found.meta.get("language", problem.meta["language"])
+                if language not in NAMES:
+                    raise LimiteError(f"author step {name!r}: no language {language!r}")
+                self._look(found.problem, found.answer, language)
+                seen["stepped"] = found.problem
+            problem = found
+        return problem
 
     def _stated(self, found: parse.Written, topic: Topic) -> Answer:
         """The answer that the writer states, in canonical form."""
@@ -207,8 +245,6 @@ class Pipeline:
         topic: Topic,
         found: parse.Written,
         answer: Answer,
-        ran: Ran,
-        quorum: Quorum,
     ) -> Problem:
         return Problem(
             problem=found.problem,
@@ -222,16 +258,6 @@ class Pipeline:
                 "index": slot,
             },
             tags=(topic.name, *topic.tags),
-            meta={"asked_difficulty": topic.difficulty},
-            extra={
-                "program": found.program,
-                "verification": {
-                    "method": "programs-agree",
-                    "programs": len(quorum.solvers),
-                    "agree": quorum.agree,
-                    "solver_models": sorted(set(self.terms.solver_models)),
-                    "sandbox": list(ran.layers),
-                    "checked_by": limite.__version__,
-                },
-            },
+            meta={"asked_difficulty": topic.difficulty, "language": topic.language},
+            extra={"program": found.program},
         )

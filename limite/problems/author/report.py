@@ -13,7 +13,7 @@ from limite.problems.author.budget import Budget
 Settled = Mapping[str, Any]
 """What became of a problem asked for, as the journal holds it."""
 
-STAGES = ("reply", "text", "new", "program", "solvers", "reading")
+STAGES = ("reply", "text", "new", "program", "steps", "solvers", "reading")
 """What a problem goes through, in order."""
 
 _REPLY = ("unreadable-reply", "reply-cut", "answer-type", "answer-unreadable")
@@ -29,6 +29,8 @@ def stage_of(reason: str) -> str:
         return "new"
     if reason.startswith("program-"):
         return "program"
+    if reason.startswith("step-"):
+        return "steps"
     if reason == "solvers-disagree":
         return "solvers"
     return "reading" if reason in _READING else "text"

@@ -144,7 +144,7 @@ class Server:
         return found
 
     def _sent(self, kind: str, body: dict[str, Any]) -> dict[str, Any]:
-        if self._schemas:
+        if self._schemas and kind in SCHEMAS:
             try:
                 whole = {**body, "response_format": SCHEMAS[kind]}
                 return self._client.ask(PATH, whole, _reply_of)
@@ -154,7 +154,7 @@ class Server:
                 if error.reason not in ("status 400", "status 422"):
                     raise
         found = self._client.ask(PATH, body, _reply_of)
-        if self._schemas:
+        if self._schemas and kind in SCHEMAS:
             self._schemas = False  # it was the schema that was refused
             if self._tell is not None:
                 self._tell(f"{self.host} takes no JSON schema; asked without from here on")

@@ -15,6 +15,7 @@ from typing import Any
 import attrs
 import click
 
+from limite.core.discover import load_registry
 from limite.core.endpoint.client import Address, Client
 from limite.core.errors import LimiteError, RunFailed
 from limite.core.jsonl import dumps
@@ -25,7 +26,7 @@ from limite.problems.author.journal import Journal
 from limite.problems.author.local import Local
 from limite.problems.author.pipeline import Pipeline, Terms
 from limite.problems.author.program import LIMITS, Runner
-from limite.problems.author.prompts import Template, read_templates
+from limite.problems.author.prompts import read_templates
 from limite.problems.author.report import Counts, spent, spent_text
 from limite.problems.author.run import Run
 from limite.problems.author.server import Server
@@ -58,6 +59,7 @@ class Settings:
     against: Sequence[Path]
     benchmarks: Sequence[Path]
     per_template: int
+    steps: Sequence[str]
     from_calibration: Path | None
     from_eval: Path | None
     prompts: Path | None
@@ -114,6 +116,8 @@ def author_file(given: Settings) -> None:
         for row, problem in enumerate(files.iterate(path), start=1):
             known.add(problem.problem, f"{path.name}, row {row}", made=False)
     benchmarks = Benchmarks(given.benchmarks)
+    registry = load_registry()
+    steps = [(each, registry.get("author_step", each).load()()) for each in given.steps]
     budget = Budget(
         Most(
             requests=given.max_requests,
@@ -149,18 +153,22 @@ def author_file(given: Settings) -> None:
         runner=runner,
         known=known,
         benchmarks=benchmarks,
+        steps=steps,
     )
     if given.dry_run:
         _dry(given, topics, pipeline, budget.prices)
         return
     assert given.out is not None
-    request = _request(given, topics, templates, terms, host, name)
-    journal = Journal(given.out, request, force=given.force)
     try:
-        _write(given, topics, pipeline, budget, journal, terms)
+        runner.start()
+        request = _request(given, topics, pipeline, terms, host)
+        journal = Journal(given.out, request, force=given.force)
+        try:
+            _write(given, topics, pipeline, budget, journal, terms)
+        finally:
+            journal.close()
     finally:
         runner.close()
-        journal.close()
 
 
 def _refuse(given: Settings) -> None:
@@ -199,19 +207,18 @@ def _weighed(given: Settings, topics: Sequence[Topic]) -> Sequence[Topic]:
 def _request(
     given: Settings,
     topics: Sequence[Topic],
-    templates: Mapping[str, Template],
+    pipeline: Pipeline,
     terms: Mapping[str, Any],
     host: str,
-    name: str,
 ) -> dict[str, Any]:
     """All that decides the file; budgets and patience do not."""
     return {
         "topics": [topic.plain for topic in topics],
         "endpoint": host,
-        "model": name,
+        "model": pipeline.terms.model,
         "solver_models": list(given.solver_models),
         "terms": dict(terms),
-        "prompts": {template.name: template.mark for template in templates.values()},
+        "prompts": {template.name: template.mark for template in pipeline.templates.values()},
         "count": given.count,
         "most_asked": given.most,
         "solvers": given.solvers,
@@ -221,6 +228,7 @@ def _request(
         "against": [file_hash(path) for path in given.against],
         "benchmarks": [file_hash(path) for path in given.benchmarks],
         "packages": list(given.packages),
+        "steps": [repr(step) for _, step in pipeline.steps],
         "program_seconds": given.program_seconds,
         "program_memory": given.program_memory,
         "seed": given.seed,
@@ -287,7 +295,6 @@ def _write(
             tell=_note,
         )
     pipeline.writer = writer
-    pipeline.runner.start()
     if given.allow_weak_sandbox:
         _note(f"--allow-weak-sandbox: where there is no other, {WEAK}")
     at_once = 1 if given.local is not None else given.concurrency

@@ -50,6 +50,8 @@ from limite.problems.gen.say import Real
     "--per-template", metavar="N", type=click.IntRange(1), default=3, show_default=True,
     help="At most so many that differ in numbers alone.",
 )  # fmt: skip
+@click.option("--step", "steps", metavar="NAME", multiple=True,
+              help="A plugin's author_step, before solvers; may be repeated.")  # fmt: skip
 @click.option("--from-calibration", metavar="FILE", type=click.Path(path_type=Path),
               help="Weigh topics by the failures that limite-gen calibrate measured.")  # fmt: skip
 @click.option("--from-eval", metavar="FILE", type=click.Path(path_type=Path),

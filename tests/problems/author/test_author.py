@@ -13,12 +13,15 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import attrs
 import pytest
 
+from limite.core.hookspecs import Registrar
 from limite.core.jsonl import read_json, read_jsonl
+from limite.core.registry import Registry
 from limite.core.types import Answer, Problem
 from limite.problems import files
-from limite.problems.author import local
+from limite.problems.author import local, session
 from limite.problems.gen.policies import Reply
 from tests.problems.author.replay import BENCHMARK, KEPT, REASONS, ReplayServer, made, mixed
 
@@ -334,6 +337,7 @@ def test_other_arguments_are_refused_with_what_differs(author: Callable) -> None
         (("--extra", '{"seed": 1}'), "--extra: 'seed' is said by limite itself"),
         (("--local", "somewhere"), "say who writes"),
         (("--key-env", "NO_SUCH_KEY"), "--key-env: the environment has no NO_SUCH_KEY"),
+        (("--package", "no_such_package"), "'no_such_package' is not installed"),
         (("--prompts", "nowhere"), "nowhere: no such folder of prompts"),
     ],
 )
@@ -362,3 +366,50 @@ def test_prompts_can_be_changed_and_are_part_of_what_was_asked_for(
         ended = author(server, "--count", 1, "--prompts", mine)
     assert "nothing fills {{topc}}; did you mean 'topic'?" in ended.err
     assert "{{topic}} has no place in it" in ended.err
+
+
+MIDDLE = sorted(made(number).answer for number in (1, 2, 3))[1]
+
+
+@attrs.frozen(kw_only=True)
+class Shorter:
+    """Leaves the remark in brackets away where the model says so, and refuses large numbers."""
+
+    def __call__(self, problem: Problem, ask: Callable[[str], str]) -> Problem | str:
+        if int(problem.answer.value) > MIDDLE:
+            return "too large"
+        assert "def solve" in ask(f"----------\n{problem.problem}\n----------\n another way")
+        text = problem.problem.replace(" (or by both of them)", "")
+        return attrs.evolve(problem, problem=text, tags=(*problem.tags, "short"))
+
+
+@attrs.frozen(kw_only=True)
+class Cheat:
+    """Changes the answer, which no step may."""
+
+    def __call__(self, problem: Problem, ask: Callable[[str], str]) -> Problem | str:
+        return attrs.evolve(problem, answer=Answer(type="integer", value="7"))
+
+
+def test_a_step_of_a_plugin_refuses_problems_or_gives_them_another_text(
+    author: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registrar = Registrar()
+    registrar.author_step("shorter", Shorter)
+    registrar.author_step("cheat", Cheat)
+    registry = Registry()
+    registry.add(registrar.registrations, distribution="tests", version="1.0")
+    monkeypatch.setattr(session, "load_registry", lambda: registry)
+    with ReplayServer(["plain"]) as server:
+        for number in (1, 2, 3):  # what solvers are shown
+            text = made(number).text.replace(" (or by both of them)", "")
+            server._texts[text] = number
+        ended = author(server, "--count", 3, "--most-asked", 3, "--step", "shorter")
+        assert "1 step-shorter" in ended.out
+        found = [*files.iterate(tmp_path / "p.jsonl")]
+        assert len(found) == 2
+        assert all("both" not in problem.problem for problem in found)
+        assert all(problem.tags == ("multiples", "short") for problem in found)
+        ended = author(server, "--count", 1, "--step", "cheat", "--force")
+        assert "author step 'cheat': gives the problem on with its answer" in ended.err
+        assert author(server, "--step", "shortr", "--force").code == 2
