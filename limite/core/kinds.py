@@ -34,10 +34,12 @@ class Objective(Protocol):
     ``paired_advantage`` (a class variable, optional) is the advantage that belongs to the
     objective, as plain settings (``{"type": "group", "scale": "std"}``); a stage that names no
     advantage uses it, so that half a method is never run by accident. Without one the stage uses
-    ``group`` with its defaults: reward minus the mean of the group. ``topk`` (optional) is how many
-    tokens the lists hold that an objective reads (``topk_logp``, ``behavior_topk_logp``).
-    ``rows_together`` (a class variable, optional) is how many rows, one after the other, make one
-    item: 2 where responses are compared in pairs. They are never parted.
+    ``group`` with its defaults: reward minus the mean of the group. ``requires_of_advantage`` (a
+    class variable, optional) says which attributes of an advantage the method stands and falls with
+    (``{"scale": "none"}``, or ``{"needs_values": True}`` for credit from a critic). ``topk``
+    (optional) is how many tokens the lists hold that an objective reads (``topk_logp``,
+    ``behavior_topk_logp``). ``rows_together`` (a class variable, optional) is how many rows, one
+    after the other, make one item: 2 where responses are compared in pairs. They are never parted.
 
     An objective that fits a critic reads ``value``, which holds what the critic says of a state.
     Where that is not the value itself, ``outputs`` is how many numbers it says (1 if left out),

@@ -26,6 +26,9 @@ from limite.core.validators import Option
 CROWD = 40
 """More components of one kind and distribution than this are one row among those of all kinds."""
 
+FACTS = ("needs", "paired_advantage", "requires_of_advantage", "op")
+"""What a component's page says of its class below the settings."""
+
 # Named as a string: core imports nothing that stands above it.
 LAWS_FOR = "limite.plugins.conformance:laws_for"
 
@@ -154,7 +157,7 @@ def _show_entry(registry: Registry, entry: Entry, as_json: bool) -> None:
         )
     else:
         click.echo("no settings")
-    facts = [fact for fact in ("needs", "paired_advantage", "op") if fact in page]
+    facts = [fact for fact in FACTS if fact in page]
     if facts:
         click.echo()
     for fact in facts:
@@ -221,8 +224,9 @@ def _class_facts(component: type[Any]) -> dict[str, Any]:
     needs = _needs(component)
     if needs is not None:
         facts["needs"] = sorted(needs)
-    if getattr(component, "paired_advantage", None) is not None:
-        facts["paired_advantage"] = dict(component.paired_advantage)
+    for name in ("paired_advantage", "requires_of_advantage"):
+        if getattr(component, name, None) is not None:
+            facts[name] = dict(getattr(component, name))
     if getattr(component, "op", None) is not None:
         facts["op"] = component.op
     return facts

@@ -29,6 +29,7 @@ from limite.core.recipe.objective_checks import (
     column_faults,
     correction_faults,
     list_faults,
+    method_faults,
     overlong_faults,
     reference_faults,
     repetition_faults,
@@ -182,6 +183,7 @@ def look_over(recipe: Recipe, registry: Registry, *, complete: bool = True) -> F
             ask(list_faults(recipe, stage), *place)
         if isinstance(stage, RL):
             ask(reference_faults(stage, registry), *place)
+            ask(method_faults(stage, registry), *place)
             ask(correction_faults(stage, registry), *place)
             ask(overlong_faults(stage), *place)
             ask(repetition_faults(stage), *place)

@@ -61,6 +61,28 @@ def list_faults(recipe: Recipe, stage: RL | Distill) -> Iterator[Fault]:
         yield Fault(path, f"must be at most {ids}, the tokens of the tokenizer, got {count}")
 
 
+def method_faults(stage: RL, registry: Registry) -> Iterator[Fault]:
+    """An objective that is half of a method takes no advantage that belongs to another."""
+    advantage = stage.advantage
+    for name, wanted in getattr(stage.objective, "requires_of_advantage", {}).items():
+        found = getattr(advantage, name, None)
+        if advantage is None or found == wanted:
+            continue
+        title, given = (registry.name_of(type(each)) for each in (stage.objective, advantage))
+        leave = f"leave 'advantage' out for the one that belongs to {title!r}"
+        if name == "needs_values":
+            message = f"{title!r} takes credit from a critic, and {given!r} gives none; {leave}"
+            yield Fault(("advantage",), message)
+        elif found is None:
+            message = f"{title!r} takes an advantage with {name} {wanted!r}; {leave}"
+            yield Fault(("advantage",), message)
+        else:
+            message = (
+                f"must be {wanted!r} with {title!r}, of which it is a half, got {found!r}; {leave}"
+            )
+            yield Fault(("advantage", name), message)
+
+
 def reference_faults(stage: RL, registry: Registry) -> Iterator[Fault]:
     """A reference must have a use, and a reset a reference."""
     needs = getattr(stage.objective, "needs", None)

@@ -29,6 +29,7 @@ class CISPO(PolicyObjective):
     ratio_max: float = attrs.field(default=5.0, validator=gt(0.0))
 
     def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
         if self.ratio_min > self.ratio_max:
             raise ValueError(
                 f"'ratio_min' must be at most 'ratio_max', got {self.ratio_min} and "

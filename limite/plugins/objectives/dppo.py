@@ -61,6 +61,11 @@ class DPPO(PolicyObjective):
     )
 
     def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        if None not in (self.delta, self.delta_low, self.delta_high):
+            raise ValueError(
+                f"'delta' has no use where 'delta_low' and 'delta_high' are given, got {self.delta}"
+            )
         if self.ratio_cap < SMALL_CAP:
             warnings.warn(
                 f"ratio_cap {self.ratio_cap} is small: it biases the update against rare tokens",

@@ -20,3 +20,4 @@ class DPPOCritic(DPPO):
     """
 
     paired_advantage: ClassVar[Mapping[str, Any]] = {"type": "gae", "lam": "half-life"}
+    requires_of_advantage: ClassVar[Mapping[str, Any]] = {"needs_values": True}

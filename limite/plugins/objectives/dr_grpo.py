@@ -18,9 +18,11 @@ class DrGRPO(GRPO):
 
     The loss of a token is GRPO's, its advantage not scaled by a spread. Tokens are summed and
     divided by ``responses * constant_tokens``, so that a long wrong answer is not cheaper per token
-    than a short one. Both halves belong to it: another aggregation is another method.
+    than a short one. Both halves belong to it: another aggregation is another method, and so is an
+    advantage in units of a spread.
     """
 
     paired_advantage: ClassVar[Mapping[str, Any]] = {"type": "group", "scale": "none"}
+    requires_of_advantage: ClassVar[Mapping[str, Any]] = {"scale": "none"}
 
     aggregation: Aggregation = aggregation("constant", "constant")

@@ -81,6 +81,18 @@ class PolicyObjective:
         metadata={"help": "what happens to log-ratios beyond 20 nats"},
     )
 
+    def __attrs_post_init__(self) -> None:
+        if self.constant_tokens is not None and self.aggregation != "constant":
+            raise ValueError(
+                f"'constant_tokens' has no use with aggregation {self.aggregation!r}: it is what "
+                "'constant' divides by"
+            )
+        if self.rows == "all" and not self.aggregation.startswith("sequence"):
+            raise ValueError(
+                f"'rows' has no use with aggregation {self.aggregation!r}: it says which responses "
+                "a mean over sequences counts"
+            )
+
     @property
     def reads(self) -> frozenset[str]:
         """The columns that ``token_loss`` reads beside ``logp``."""

@@ -22,5 +22,6 @@ class PPOCritic(GRPO):
     """
 
     paired_advantage: ClassVar[Mapping[str, Any]] = {"type": "gae", "lam": 0.95}
+    requires_of_advantage: ClassVar[Mapping[str, Any]] = {"needs_values": True}
 
     aggregation: Aggregation = aggregation("token-mean")

@@ -24,6 +24,7 @@ class Soft:
 
     needs: ClassVar[frozenset[str]] = frozenset({"logp", "advantage"})
     paired_advantage: ClassVar[dict[str, str]] = {"type": "group", "scale": "none"}
+    requires_of_advantage: ClassVar[dict[str, str]] = {"scale": "none"}
     temperature: float = attrs.field(
         default=1.0, metadata={"unit": "nats", "help": "width of the gate"}
     )
@@ -178,6 +179,7 @@ def test_the_page_of_a_component(limite: Any, registry: Registry) -> None:
         "",
         "needs: advantage, logp",
         'paired_advantage: {"type": "group", "scale": "none"}',
+        'requires_of_advantage: {"scale": "none"}',
     ]
     assert "no settings" in limite("plugins", "objective/bare").out
     assert "same name as another" in limite("plugins", "objective/limite-b/bare").out

@@ -183,6 +183,19 @@ def test_responses_cut_at_their_budget_can_be_left_out(run, monkeypatch):
         (["stages.rl.top_p=0.9"], "stages.rl.top_p: is no setting: responses to learn from are"),
         (["stages.rl.objective=dpo"], "stages.rl.objective: 'dpo' compares pairs of responses"),
         (
+            ["stages.rl.objective=dr-grpo", 'stages.rl.advantage={ type="group", scale="std" }'],
+            "stages.rl.advantage.scale: must be 'none' with 'dr-grpo', of which it is a half, got "
+            "'std'",
+        ),
+        (
+            ["stages.rl.objective=ppo-critic", "stages.rl.advantage=group"],
+            "stages.rl.advantage: 'ppo-critic' takes credit from a critic, and 'group' gives none",
+        ),
+        (
+            ["stages.rl.objective={ type='grpo', constant_tokens=9 }"],
+            "stages.rl.objective.constant_tokens: 'constant_tokens' has no use with aggregation",
+        ),
+        (
             ["stages.rl.objective.divergence=topk-kl", "stages.rl.objective.topk=1000"],
             "stages.rl.objective.topk: must be at most ",
         ),
