@@ -12,6 +12,7 @@ expanded percentile interval, arXiv 1411.5279). The ends stay whole numbers of r
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from math import sqrt
 from statistics import NormalDist
 
@@ -39,6 +40,7 @@ class Interval:
     method: str
 
 
+@cache
 def bootstrap_confidence(problems: int, confidence: float) -> float:
     """The confidence at which to read the bootstrap so that it covers ``confidence``."""
     if not 2 <= problems < ENOUGH:

@@ -15,6 +15,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("limite.core.cli.check:check", "List every mistake in recipes, running nothing."),
     "resume": ("limite.core.cli.resume:resume", "Go on with a run that was stopped."),
     "eval": ("limite.evaluate.cli:eval_", "Measure models on problems, with intervals."),
+    "compare": ("limite.evaluate.compare_cli:compare", "Compare runs over problems and seeds."),
     "report": ("limite.core.cli.report:report", "Write the page that tells how a run went."),
     "verify": ("limite.core.cli.verify:verify", "Check that a run's files are what they say."),
     "admit": ("limite.core.cli.admit:admit", "Hold a recipe's paths to declared tolerances."),

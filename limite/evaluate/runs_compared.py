@@ -1,0 +1,221 @@
+"""``limite compare``: runs read, sorted into recipes, and compared on the problems they share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from limite.core.errors import LimiteError, did_you_mean
+from limite.core.jsonl import dumps, read_json
+from limite.core.recipe.rundir import RunDirectory
+from limite.evaluate.compare import SCOPE, wording
+from limite.evaluate.protocol import refuse_other_protocol
+from limite.evaluate.significance import holm
+from limite.evaluate.training_seeds import difference, of_recipe
+
+RESULTS = "results.json"
+FREE = ("seed", "name", "loggers")  # of a recipe: what does not make it another one
+MOST_SETTINGS = 12
+
+
+@attrs.frozen(kw_only=True)
+class Measured:
+    """One run and what its evaluation says."""
+
+    path: Path
+    recipe: Mapping[str, Any]
+    receipt: Mapping[str, Any]
+    stage: str
+    results: Mapping[str, Any]
+    before: Mapping[str, Any] | None
+
+    @property
+    def seed(self) -> int:
+        return int(self.recipe["seed"])
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Every setting that makes it another recipe, by its dotted name."""
+        return _flat({key: value for key, value in self.recipe.items() if key not in FREE})
+
+
+def read(named: Path, stage: str | None) -> Measured:
+    """The evaluation of a run: of ``stage``, or else the last one that left results."""
+    path = Path("runs") / named if not named.exists() and (Path("runs") / named).is_dir() else named
+    run = RunDirectory.open(path)
+    recipe = run.recipe()
+    evals = [name for name in run.stage_names if recipe["stages"][name].get("type") == "eval"]
+    done = [name for name in evals if (run.stage(name) / RESULTS).is_file()]
+    if stage is not None and stage not in evals:
+        near = did_you_mean(stage, evals) or f"; it has {', '.join(evals) or 'none'}"
+        raise LimiteError(f"--stage: {path} has no eval stage {stage!r}{near}")
+    if not done or (stage is not None and stage not in done):
+        which = f"the stage {stage!r} of " if stage is not None else ""
+        raise LimiteError(f"{path}: {which}the run has left no results of an evaluation yet")
+    chosen = stage or done[-1]
+    results = read_json(run.stage(chosen) / RESULTS)
+    if not results.get("complete"):
+        raise LimiteError(f"{path}: the results of {chosen!r} are not of a complete set")
+    against = results.get("against", {}).get("stage")
+    before = read_json(run.stage(against) / RESULTS) if against in done else None
+    return Measured(
+        path=path,
+        recipe=recipe,
+        receipt=run.receipt(),
+        stage=chosen,
+        results=results,
+        before=before,
+    )
+
+
+def compare_runs(
+    named: Sequence[Path], *, stage: str | None, confidence: float, allow_mismatch: bool
+) -> dict[str, Any]:
+    """Each recipe over its training seeds, and every pair of recipes; as plain data."""
+    runs = [read(each, stage) for each in named]
+    mismatch = _mismatch(runs, allow_mismatch)
+    arms = _arms(runs)
+    problems = [entry["id"] for entry in runs[0].results["per_problem"]]
+    samples = int(runs[0].results["samples"])
+    tables = {
+        name: [_counts(each.results, problems, each.path) for each in members]
+        for name, members in arms.items()
+    }
+    recipes = [
+        _recipe(name, members, tables[name], problems, samples, confidence)
+        for name, members in arms.items()
+    ]
+    pairs = [
+        {"before": old, "after": new, **difference(tables[old], tables[new], samples, confidence)}
+        for old, new in combinations(arms, 2)
+    ]
+    for pair, adjusted in zip(pairs, holm([pair["p_value"] for pair in pairs]), strict=True):
+        pair["holm_p_value"] = adjusted
+        pair["wording"] = _wording(pair, 1 - confidence)
+        pair["differs_in"] = _differs(arms[pair["before"]][0], arms[pair["after"]][0])
+    return {
+        "mismatch": mismatch,
+        "problems": len(problems),
+        "samples": samples,
+        "confidence": confidence,
+        "protocol_id": runs[0].results["protocol_id"],
+        "recipes": recipes,
+        "comparisons": pairs,
+        "scope": SCOPE,
+    }
+
+
+def _mismatch(runs: Sequence[Measured], allowed: bool) -> str | None:
+    first, told = runs[0], None
+    for each in runs[1:]:
+        try:
+            refuse_other_protocol(
+                each.results, first.results, our_name=str(each.path), their_name=str(first.path)
+            )
+        except LimiteError as error:
+            if not allowed:
+                raise LimiteError(
+                    f"{error}. The problems of an eval stage follow the seed of the recipe unless "
+                    f"it has one of its own: give stages.{each.stage}.seed, the same in all runs; "
+                    "--allow-protocol-mismatch compares them all the same, and says so"
+                ) from None
+            told = told or f"PROTOCOL MISMATCH: {error}"
+    return told
+
+
+def _arms(runs: Sequence[Measured]) -> dict[str, list[Measured]]:
+    """Runs by recipe, each under a name that no other has."""
+    grouped: dict[str, list[Measured]] = {}
+    for each in runs:
+        grouped.setdefault(dumps(each.settings), []).append(each)
+    names = [str(members[0].recipe["name"]) for members in grouped.values()]
+    found: dict[str, list[Measured]] = {}
+    for name, members in zip(names, grouped.values(), strict=True):
+        seeds: dict[int, Path] = {}
+        for each in members:
+            if each.seed in seeds:
+                raise LimiteError(
+                    f"{seeds[each.seed]} and {each.path} are one recipe with one seed "
+                    f"({each.seed}): another run of it is no other training"
+                )
+            seeds[each.seed] = each.path
+        alone = names.count(name) == 1
+        found[name if alone else f"{name} ({members[0].path.name})"] = members
+    return found
+
+
+def _recipe(
+    name: str,
+    members: Sequence[Measured],
+    table: Sequence[Sequence[int]],
+    problems: Sequence[Any],
+    samples: int,
+    confidence: float,
+) -> dict[str, Any]:
+    change = None
+    befores = [each.before for each in members]
+    if all(before is not None for before in befores):
+        earlier = [
+            _counts(before, problems, each.path)
+            for each, before in zip(members, befores, strict=True)
+            if before is not None
+        ]
+        rows = [
+            [now - was for now, was in zip(after, before, strict=True)]
+            for after, before in zip(table, earlier, strict=True)
+        ]
+        change = of_recipe(rows, samples, confidence, change=True)
+        low, high = change["over_both"] or change["over_problems"]
+        change["against"] = members[0].results["against"]["stage"]
+        change["wording"] = wording(low, high)
+    return {
+        "name": name,
+        "stage": members[0].stage,
+        "run_names": [str(each.path) for each in members],
+        "seeds": [each.seed for each in members],
+        "parameters": members[0].receipt.get("parameters"),
+        **of_recipe(table, samples, confidence),
+        "change": change,
+    }
+
+
+def _counts(results: Mapping[str, Any], problems: Sequence[Any], path: Path) -> list[int]:
+    found = {entry["id"]: int(entry["correct"]) for entry in results["per_problem"]}
+    if found.keys() != set(problems) or len(found) != len(problems):
+        raise LimiteError(
+            f"{path}: was measured on other problems than the first run; sets that differ are "
+            "never compared"
+        )
+    return [found[problem] for problem in problems]
+
+
+def _wording(pair: Mapping[str, Any], level: float) -> str:
+    low, high = pair["over_both"] or pair["over_problems"]
+    said = wording(low, high)
+    if said != "no observed difference" and pair["holm_p_value"] != pair["p_value"]:
+        return said if pair["holm_p_value"] <= level else "no observed difference (Holm)"
+    return said
+
+
+def _differs(first: Measured, second: Measured) -> list[str]:
+    ours, theirs = first.settings, second.settings
+    keys = [key for key in sorted({*ours, *theirs}) if ours.get(key) != theirs.get(key)]
+    told = [f"{key} ({ours.get(key, '-')} -> {theirs.get(key, '-')})" for key in keys]
+    sizes = [each.receipt.get("parameters") for each in (first, second)]
+    if None not in sizes and sizes[0] != sizes[1]:
+        told.insert(0, f"parameters ({sizes[0]:,} -> {sizes[1]:,})")
+    more = len(told) - MOST_SETTINGS
+    return [*told[:MOST_SETTINGS], *([f"and {more} more settings"] if more > 0 else [])]
+
+
+def _flat(value: Any, place: str = "") -> dict[str, str]:
+    if isinstance(value, Mapping):
+        found: dict[str, str] = {}
+        for key, item in value.items():
+            found |= _flat(item, f"{place}.{key}" if place else str(key))
+        return found
+    return {place: dumps(value)}
