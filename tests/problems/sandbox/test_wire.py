@@ -92,7 +92,7 @@ def test_what_no_value_is_written_as_is_refused(data: Any) -> None:
         Decimal("NaN"),
         Decimal("Infinity"),
         b"x",
-        object(),
+        pytest.param(object(), id="object()"),
         int,
         "\ud800",
         {1: b""},
