@@ -101,7 +101,7 @@ def off(source: str, by: int = 1) -> str:
 HARM = {
     "syntax": "def solve(:\n    return 1 + 1\n",
     "loop": "def solve():\n    while True:\n        pass\n",
-    "memory": "def solve():\n    x = [0]\n    while True:\n        x = x + x\n",
+    "memory": "def solve():\n    return len(bytearray(1 << 40))\n",
     "forks": (
         "import posix\ndef solve():\n    for k in range(100):\n        posix.fork()\n    return 1\n"
     ),
