@@ -9,7 +9,10 @@ from __future__ import annotations
 import importlib
 import logging
 import os
+import re
+import socket
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -22,6 +25,9 @@ from limite.problems.gen.workers import WorkerLost
 
 RETRIES = 20
 """How often a task is run again whose process, or whose result, was lost."""
+
+ANSWER_S = 15.0
+"""How long a cluster may take to answer at all: Ray itself asks for minutes."""
 
 Sent = Mapping[str, Any]
 """A request as ``Request.plain`` gives it, with the version of limite that asks."""
@@ -74,8 +80,9 @@ class Cluster:
 
     def _connect(self) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a cluster begun here tells nobody
+        address = _address()
         try:
-            self._ray.init(logging_level=logging.ERROR, log_to_driver=False)
+            self._ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
         except (ConnectionError, OSError, RuntimeError, ValueError) as error:
             raise RunFailed(f"no Ray cluster: {sentence(error)}") from error
 
@@ -119,6 +126,35 @@ class Cluster:
             return
         for reference in getattr(self, "_open", ()):
             self._ray.cancel(reference, force=True)
+
+
+def _address() -> str | None:
+    """``local`` where a new cluster is to be begun, else None: Ray finds the one there is.
+
+    RunFailed says that nobody answers where ``RAY_ADDRESS`` says.
+    """
+    if address := os.environ.get("RAY_ADDRESS"):
+        _look_for(address)
+        return None
+    note = Path(os.environ.get("RAY_TMPDIR", "/tmp"), "ray", "ray_current_cluster")
+    try:
+        _look_for(note.read_text().strip())
+    except OSError:
+        return None  # no cluster was begun here
+    except RunFailed:
+        return "local"  # the one that was begun here was killed
+    return None
+
+
+def _look_for(address: str) -> None:
+    """Refuses an address, such as ``host:6379``, where nobody answers."""
+    found = re.fullmatch(r"(?:ray://)?\[?([^/\[\]]+)\]?:([0-9]{1,5})", address)
+    if found is None:
+        return  # a word of Ray's own
+    try:
+        socket.create_connection((found[1], int(found[2])), ANSWER_S).close()
+    except (OSError, OverflowError) as error:
+        raise RunFailed(f"no Ray cluster answers at {address} (RAY_ADDRESS): {error}") from error
 
 
 def _unable(why: str) -> RunFailed:

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -41,6 +42,7 @@ class FakeRay(ModuleType):
         self.faults: dict[int, Exception] = {}  # by the number of the task
         self.tasks: list[Any] = []
         self.cancelled: list[Any] = []
+        self.address: str | None = None
         self.begun = 0
         self.most = 0
         self.draws = random.Random(1)
@@ -48,7 +50,8 @@ class FakeRay(ModuleType):
     def is_initialized(self) -> bool:
         return self.begun > 0
 
-    def init(self, **_settings: Any) -> None:
+    def init(self, *, address: str | None, **_settings: Any) -> None:
+        self.address = address
         self.begun += 1
 
     def shutdown(self) -> None:
@@ -163,6 +166,22 @@ def test_a_cluster_without_processors_or_none_at_all_is_told(
     assert ended.code == 1
     assert "the Ray cluster has no processors" in ended.err
     assert ray.begun == 0
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+    for prefix in ("", "ray://"):
+        monkeypatch.setenv("RAY_ADDRESS", prefix + address)
+        ended = gen(*ASKED, "-o", tmp_path / "p.jsonl", "--executor", "ray")
+        assert ended.code == 1
+        assert f"no Ray cluster answers at {prefix}{address} (RAY_ADDRESS): " in ended.err
+    monkeypatch.delenv("RAY_ADDRESS")
+    # A cluster that was killed leaves its address, and is no reason not to begin another.
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    (tmp_path / "ray").mkdir()
+    (tmp_path / "ray" / "ray_current_cluster").write_text(address)
+    ray.processors = 1.0
+    assert gen(*ASKED, "-o", tmp_path / "q.jsonl", "--executor", "ray").code == 0
+    assert ray.address == "local"
 
     def unreachable(**_settings: Any) -> None:
         raise ConnectionError("ray://nowhere did not answer")
