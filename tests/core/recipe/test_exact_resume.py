@@ -13,7 +13,7 @@ import pytest
 HERE = Path(__file__).parent
 
 
-@pytest.mark.parametrize("kills", [6, pytest.param(100, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("kills", [4, pytest.param(100, marks=pytest.mark.nightly)])
 def test_killed_at_any_point_and_resumed_is_the_undisturbed_run(tmp_path: Path, kills: int) -> None:
     """Every kind of stage, some saved in the background; half the kills are at a random moment."""
     seed = secrets.randbelow(2**32)
