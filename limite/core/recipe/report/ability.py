@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from limite.core.health.holm import holm
 from limite.core.recipe.report import canvas, charts, curves, parts, summary, words
 from limite.core.recipe.report.read import Run
 from limite.core.recipe.report.summary import Evaluation
@@ -19,6 +20,15 @@ def accuracy(run: Run, found: Sequence[Evaluation]) -> str:
         return ""
     compared = [e for e in found if e.comparison is not None]
     level = f"{100 * found[-1].confidence:g}%"
+    p_values = {
+        e.stage: e.comparison.p_value
+        for e in compared
+        if e.comparison is not None
+        and e.comparison.p_value is not None
+        and 0 <= e.comparison.p_value <= 1
+    }
+    adjusted = dict(zip(p_values, holm(list(p_values.values())), strict=True))
+    several = len(adjusted) > 1
     rows = []
     for evaluation in found:
         pair = evaluation.comparison
@@ -38,6 +48,8 @@ def accuracy(run: Run, found: Sequence[Evaluation]) -> str:
                 parts.cell(words.points(pair.difference) if pair else "–", "n"),
                 parts.cell(words.points_interval(pair.interval) if pair else "–", "n"),
                 parts.cell(pair.wording if pair else "–", tone),
+                *([parts.cell(_p(p_values.get(evaluation.stage)), "n")] if p_values else []),
+                *([parts.cell(_p(adjusted.get(evaluation.stage)), "n")] if several else []),
             ]
         )
     columns = (
@@ -49,6 +61,8 @@ def accuracy(run: Run, found: Sequence[Evaluation]) -> str:
         "Points:n",
         f"{level} paired interval:n",
         "Wording",
+        *(["p:n"] if p_values else []),
+        *(["p, Holm:n"] if several else []),
     )
     figures = [
         parts.figure(
@@ -93,7 +107,12 @@ def accuracy(run: Run, found: Sequence[Evaluation]) -> str:
             "Wilson's, over problems."
         )
     if len(compared) > 1:
-        note += f" {len(compared)} comparisons; the intervals are not adjusted for their number."
+        note += f" {len(compared)} comparisons; the intervals are not adjusted for their number"
+        note += ", the p-values after Holm are." if several else "."
+    seen = [_table(_table(s.results, "against"), "power") for s in run.stages if s.results]
+    powers = [text for table in seen if isinstance(text := table.get("text"), str)]
+    if powers:
+        note += f" As much as changes differ {powers[-1]}, four times in five."
     return (
         f'<h2>Held-out accuracy</h2><p class="note">{escape(note)}</p>'
         + parts.table("Held-out accuracy of each evaluation", columns, rows)
@@ -102,17 +121,25 @@ def accuracy(run: Run, found: Sequence[Evaluation]) -> str:
     )
 
 
+def _p(value: float | None) -> str:
+    """A p-value in three digits."""
+    return "–" if value is None else f"{value:.3g}"
+
+
 def _audit(run: Run) -> str:
     """How the held-out responses ended, and what the grader could not read."""
     measured = [(s.name, s.results) for s in run.stages if s.results and "endings" in s.results]
     if not measured:
         return ""
     ks = sorted({k for _, results in measured for k in _table(results, "pass_at_k") if k != "1"})
+    voted = any("majority" in results for _, results in measured)
     rows = []
     for name, results in measured:
         total = words.finite(results.get("total")) or math.nan
         grader = _table(results, "grader")
         passes = [words.finite(_table(results, "pass_at_k").get(k)) for k in ks]
+        if voted:
+            passes.append(words.finite(_table(results, "majority").get("score")))
         lengths = _table(_table(results, "tokens"), "all")
         shares = [
             words.finite(_table(results, "endings").get("eos")),
@@ -134,6 +161,7 @@ def _audit(run: Run) -> str:
     columns = (
         "Evaluation",
         *(f"pass@{k}:n" for k in ks),
+        *(["Majority:n"] if voted else []),
         "Ended:n",
         "Right but cut:n",
         "Unreadable:n",

@@ -31,6 +31,7 @@ class Comparison:
     interval: tuple[float, float] | None
     said: str
     same_protocol: bool
+    p_value: float | None = None
 
     @property
     def wording(self) -> str:
@@ -145,6 +146,7 @@ def _comparison(
         interval=interval_of(against.get("interval")),
         said=str(against.get("wording", "")),
         same_protocol=other not in protocols or protocols[other] == own,
+        p_value=finite(against.get("p_value")),
     )
 
 
