@@ -32,20 +32,22 @@ def admit(recipe: Path, stage: str | None, out: Path | None, as_json: bool) -> N
     """
     from limite.core.discover import load_registry
     from limite.core.recipe.admit.run import admit as examine
-    from limite.core.recipe.admit.run import refuse_taken, write_report
+    from limite.core.recipe.admit.run import write_report
 
-    refuse_taken(out)
     report = examine(
         recipe,
         load_registry(),
         stage=stage,
+        out=out,
         echo=(lambda _line: None) if as_json else (lambda line: click.echo(line, err=True)),
     )
-    place = write_report(report, out)
+    # Shown first: a disk that is full by now takes no verdict away.
     if as_json:
         show_json(report.plain())
     else:
         show_report(report)
+    place = write_report(report, out)
+    if not as_json:
         click.echo(f"report  {place}")
     if report.missed:
         raise RunFailed(

@@ -103,6 +103,11 @@ def canary_stage(recipe: Recipe, name: str, registry: Registry) -> tuple[RL, lis
     return small, left_out
 
 
+def starts_anew(recipe: Recipe) -> bool:
+    """Whether the model has new weights, and none from a directory."""
+    return not settings_of(recipe).hashes()
+
+
 def made(registry: Registry, kind: str, name: str) -> Any:
     """A component with its default settings."""
     return registry.get(kind, name).load()()
@@ -152,7 +157,6 @@ class Bench:
     learner: Learner
     rollouts: Rollouts
     weights: Mapping[str, Tensor]
-    new_weights: bool
 
     @classmethod
     def of(
@@ -162,7 +166,6 @@ class Bench:
         stage, left_out = canary_stage(loaded.recipe, name, registry)
         run = canary_run(loaded, folder, "bench")
         context = canary_context(loaded, registry, name, stage, run)
-        new = not settings_of(loaded.recipe).hashes()
         session = TrainingSession(
             context,
             optimizer=cast(Optimizer, stage.optimizer),
@@ -172,7 +175,7 @@ class Bench:
             keep=stage.keep,
             recompute=stage.recompute,
         )
-        if new:
+        if starts_anew(loaded.recipe):
             jitter(session.decoder, Seeds(loaded.recipe.seed).child("admit", "jitter"))
         learner = Learner(
             session=session,
@@ -195,7 +198,6 @@ class Bench:
             learner=learner,
             rollouts=Rollouts(context, stage),
             weights=weights,
-            new_weights=new,
         )
 
     @property

@@ -109,13 +109,11 @@ def held(
             moved_without += bool(observed.any())
             continue
         wanted = predicted(before[name], gradients[name], scale, group)
-        unit = spacing(before[name])
-        excess = ((observed - wanted).abs() - unit).clamp(min=0.0) / group["lr"]
         size = float(wanted.norm())
         tensors[name] = {
             "max_abs": float((observed - wanted).abs().max()),
             "relative_l2": float((observed - wanted).norm()) / size if size else 0.0,
-            "largest_excess": float(excess.max()),
+            "largest_excess": float(excess(before[name], observed, wanted, group["lr"]).max()),
         }
         worst.append(tensors[name]["largest_excess"])
     return Gate(
@@ -147,8 +145,18 @@ def predicted(before: Tensor, gradient: Tensor, scale: float, group: Mapping[str
     return ((master - step).to(before.dtype).double()) - before.double()
 
 
-def spacing(values: Tensor) -> Tensor:
-    """One unit in the last place of each number, as float64; of 0, that of the smallest."""
-    size = values.abs()
-    following = torch.nextafter(size, torch.full_like(size, torch.inf))
-    return following.double() - size.double()
+def excess(before: Tensor, observed: Tensor, wanted: Tensor, rate: float) -> Tensor:
+    """How far changes are from those wanted, beyond what rounding the result explains, by the rate.
+
+    That is one unit in the last place of the larger of the weight before and after: a step may
+    lead over a power of two, beyond which numbers lie farther apart.
+    """
+    after = (before.double() + wanted).abs().to(before.dtype)
+    unit = spacing(torch.maximum(before.abs(), after))
+    return ((observed - wanted).abs() - unit).clamp(min=0.0) / rate
+
+
+def spacing(sizes: Tensor) -> Tensor:
+    """From each number, none below 0, to the next larger one of its dtype; as float64."""
+    following = torch.nextafter(sizes, torch.full_like(sizes, torch.inf))
+    return following.double() - sizes.double()

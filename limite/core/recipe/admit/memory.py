@@ -11,9 +11,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+import attrs
 import torch
 
 from limite.core.actor.turns import BEFORE_UPDATE
+from limite.core.device import choose_device
+from limite.core.model.decoder import Decoder
+from limite.core.model.init import count_parameters
 from limite.core.model.memory import BYTES, cache_bytes, training_bytes
 from limite.core.recipe.admit.canary import Bench
 from limite.core.recipe.admit.report import Gate
@@ -21,77 +25,119 @@ from limite.core.recipe.admit.tolerances import verdict
 from limite.core.recipe.stages import RL
 
 EVERY_S = 0.005  # between two looks at the process's memory
+TRYING_BYTES = 40
+"""Of a parameter, while gates are held: weights, those to come back to, gradients and moments in
+float32, weights and gradients once more in float64, and what is compared."""
+
+
+@attrs.frozen(kw_only=True)
+class Need:
+    """What an update over full rows takes, from shapes alone."""
+
+    context_tokens: int
+    rows: int
+    parameters: int
+    actor_bytes: int
+    update_bytes: int
+
+    @classmethod
+    def of(cls, decoder: Decoder, stage: RL) -> Need:
+        """Of a stage as its recipe has it; ``decoder`` may be one of shapes alone."""
+        context = decoder.spec.context
+        rows = max(1, min(stage.microbatch_tokens // context, stage.groups * stage.rollouts))
+        parameters = count_parameters(decoder)
+        actor = 0
+        if stage.rollout_prefetch_schedule == BEFORE_UPDATE:
+            actor += BYTES * parameters
+        if stage.overlap_actor_learner:
+            actor += cache_bytes(decoder, *resident_cache(stage, context))
+        return cls(
+            context_tokens=context,
+            rows=rows,
+            parameters=parameters,
+            actor_bytes=actor,
+            update_bytes=training_bytes(
+                decoder.spec, parameters, rows * context, recompute=stage.recompute
+            ),
+        )
+
+    @property
+    def bytes(self) -> int:
+        """Beside the weights being trained."""
+        return self.actor_bytes + self.update_bytes
+
+    def recorded(self, probe: str) -> dict[str, Any]:
+        held = "a copy of the weights, and a cache where it works meanwhile"
+        return {
+            "context_tokens": self.context_tokens,
+            "rows": self.rows,
+            "parameters": self.parameters,
+            "actor": held if self.actor_bytes else "the learner's own weights",
+            "estimate_bytes": self.bytes,
+            "probe": probe,
+        }
 
 
 def memory(bench: Bench) -> Gate:
     """One micro-batch of rows as long as the context, through the stage's own update."""
-    stage = original(bench)
-    decoder, context = bench.decoder, bench.context.model.context
-    rows = max(1, stage.microbatch_tokens // context)
-    rows = min(rows, stage.groups * stage.rollouts)
-    tokens = rows * context
-    parameters = bench.session.parameters()
-    beside = actor_bytes(bench, stage)
-    estimate = beside + training_bytes(decoder.spec, parameters, tokens, recompute=stage.recompute)
-    there = memory_at_hand(decoder.device)
-    shapes = {
-        "context_tokens": context,
-        "rows": rows,
-        "parameters": parameters,
-        "actor": "a copy of the weights and a cache" if beside else "the learner's own weights",
-    }
-    found = {"estimate_bytes": estimate, "memory_at_hand_bytes": there}
-    first = verdict("memory/estimate_share", estimate / there if there else None)
-    if not first.passed:
+    stage = bench.loaded.recipe.stages[bench.name]  # its own sizes are what must fit
+    assert isinstance(stage, RL)
+    need = Need.of(bench.decoder, stage)
+    there = memory_at_hand(bench.decoder.device)
+    estimate = verdict("memory/estimate_share", need.bytes / there if there else None)
+    at_hand = {"memory_at_hand_bytes": there}
+    if not estimate.passed:
         return Gate(
             name="memory",
-            verdicts=[first],
-            recorded={**shapes, "probe": "not begun: the estimate does not fit"},
-            circumstances=found,
+            verdicts=[estimate],
+            recorded=need.recorded("not begun: the estimate does not fit"),
+            circumstances=at_hand,
         )
-    told = probe(bench, stage, rows, context)
+    told = probe(bench, stage, need)
     return Gate(
         name="memory",
-        verdicts=[first, verdict("memory/peak_share", told["peak_bytes"] / there)],
-        recorded={**shapes, "probe": "forward, backward and update"},
-        circumstances=found | told,
+        verdicts=[estimate, verdict("memory/peak_share", told["peak_bytes"] / there)],
+        recorded=need.recorded("forward, backward and update"),
+        circumstances=at_hand | told,
     )
 
 
-def original(bench: Bench) -> RL:
-    """The stage as the recipe has it: its sizes are what must fit."""
-    stage = bench.loaded.recipe.stages[bench.name]
-    assert isinstance(stage, RL)
-    return stage
+def too_large(decoder: Decoder, stage: RL) -> Gate | None:
+    """The gate, missed, where the model cannot even be tried; None where it can.
+
+    ``decoder`` is of shapes alone, so that nothing has been allocated yet.
+    """
+    need = Need.of(decoder, stage)
+    there = memory_at_hand(choose_device("cpu"))
+    estimate = verdict(
+        "memory/estimate_share", TRYING_BYTES * need.parameters / there if there else None
+    )
+    if estimate.passed:
+        return None
+    return Gate(
+        name="memory",
+        verdicts=[estimate],
+        recorded=need.recorded("not begun: the model does not fit, even for the other gates"),
+        circumstances={"memory_at_hand_bytes": there},
+    )
 
 
-def actor_bytes(bench: Bench, stage: RL) -> int:
-    """What the actor keeps while the learner works: nothing where they take turns."""
-    held = 0
-    if stage.rollout_prefetch_schedule == BEFORE_UPDATE:
-        held += BYTES * bench.session.parameters()
-    if stage.overlap_actor_learner:
-        held += cache_bytes(bench.decoder, *resident_cache(bench, stage))
-    return held
-
-
-def resident_cache(bench: Bench, stage: RL) -> tuple[int, int]:
+def resident_cache(stage: RL, context: int) -> tuple[int, int]:
     """Rows and tokens of the cache of a batch that is sampled while the learner works."""
-    context = bench.context.model.context
     tokens = context if stage.budget != "fixed-response" else min(context, 2 * stage.max_tokens)
     return stage.groups * stage.rollouts, tokens
 
 
-def probe(bench: Bench, stage: RL, rows: int, context: int) -> dict[str, Any]:
+def probe(bench: Bench, stage: RL, need: Need) -> dict[str, Any]:
     """The peak of an update over full rows, in bytes above what was there before, and its time."""
-    scored = [bench.long_row(context, number) for number in range(rows)]
+    scored = [bench.long_row(need.context_tokens, number) for number in range(need.rows)]
     actor: list[Any] = []
     with bench.at_start(), Peak(bench.decoder.device) as peak:
         started = time.perf_counter()
         if stage.rollout_prefetch_schedule == BEFORE_UPDATE:
             actor.append(bench.rollouts.held(bench.weights))
         if stage.overlap_actor_learner:
-            actor.append(bench.decoder.new_cache(*resident_cache(bench, stage)))
+            actor.append(bench.decoder.new_cache(*resident_cache(stage, need.context_tokens)))
         bench.learner.update(scored, bench.totals(scored))
         took = time.perf_counter() - started
     return {"peak_bytes": peak.bytes, "time_s": took}

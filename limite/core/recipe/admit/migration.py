@@ -94,9 +94,14 @@ def migration(bench: Bench) -> Gate:
     each = sampled(bench, unshared, requests, prefill_once=False)
     backwards = sampled(bench, bench.decoder, requests[::-1])
     again = {len(requests) - 1 - index: response for index, response in backwards.items()}
+    spared = verdict(
+        "migration/compaction_spared_row_steps", uncompacted.row_steps - usual.row_steps
+    )
+    # Where every response is a single token none can leave before another.
+    varied = len({request.budget_tokens for request in requests}) > 1
     verdicts = [
         verdict("migration/compaction_differing_responses", differing(base, plain)),
-        verdict("migration/compaction_spared_row_steps", uncompacted.row_steps - usual.row_steps),
+        *([spared] if varied else []),
         verdict("migration/slots_differing_responses", differing(base, slots)),
         verdict("migration/prefill_differing_responses", differing(base, each)),
         verdict("migration/prefill_spared_tokens", unshared.prefilled - usual.prefilled),
@@ -108,6 +113,7 @@ def migration(bench: Bench) -> Gate:
         "row_steps": usual.row_steps,
         "prefilled_tokens": usual.prefilled,
         "slots": FEW_SLOTS,
+        "compaction": "tried" if varied else "nothing to compact: responses are of one token",
     }
     packing, told = packed_and_padded(bench, list(base.values()))
     return Gate(name="migration", verdicts=[*verdicts, *packing], recorded=recorded | told)

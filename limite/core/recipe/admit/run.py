@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 from limite.core.device import deterministic, threads_for
 from limite.core.errors import LimiteError, did_you_mean, sentence
 from limite.core.jsonl import storage_error, write_json
+from limite.core.model.decoder import Decoder
 from limite.core.model.init import build_decoder, count_parameters
 from limite.core.receipts import make_receipt
-from limite.core.recipe.admit.canary import CANARY_TOKENS, JITTER, PROBLEMS, RESPONSES, Bench
+from limite.core.recipe.admit.canary import (
+    JITTER,
+    PROBLEMS,
+    RESPONSES,
+    Bench,
+    canary_stage,
+    starts_anew,
+)
 from limite.core.recipe.admit.checkpoint import checkpoint
 from limite.core.recipe.admit.conditional import conditional
 from limite.core.recipe.admit.first_update import first_update
-from limite.core.recipe.admit.memory import memory
+from limite.core.recipe.admit.memory import memory, too_large
 from limite.core.recipe.admit.migration import migration
 from limite.core.recipe.admit.oracle import oracle
 from limite.core.recipe.admit.report import Gate, Report
@@ -69,13 +79,32 @@ def stage_to_admit(recipe: Recipe, wanted: str | None) -> str:
 
 
 def admit(
-    path: Path, registry: Registry, *, stage: str | None = None, echo: Echo = lambda _line: None
+    path: Path,
+    registry: Registry,
+    *,
+    stage: str | None = None,
+    out: Path | None = None,
+    echo: Echo = lambda _line: None,
 ) -> Report:
-    """The report on a stage of the recipe at ``path``; nothing is left but that."""
+    """The report on a stage of the recipe at ``path``.
+
+    ``out`` is where it is going to be written: that it can be is made sure of first.
+    """
     loaded, _ = check_file(path, (), registry)
     name = stage_to_admit(loaded.recipe, stage)
-    parameters = count_parameters(build_decoder(model_of(loaded.recipe), device="meta"))
-    threads = threads_for(parameters)
+    refuse_taken(out)
+    make_folder(Path(FOLDER) if out is None else out)
+    shapes = build_decoder(model_of(loaded.recipe), device="meta")
+    threads = threads_for(count_parameters(shapes))
+    large = too_large(shapes, cast(RL, loaded.recipe.stages[name]))
+    if large is not None:
+        untried = [
+            large if gate == large.name else Gate(name=gate, error=f"not tried: see {large.name}")
+            for gate in GATES
+        ]
+        small, left_out = canary_stage(loaded.recipe, name, registry)
+        about, circumstances = about_of(loaded, name, small, left_out, shapes, threads)
+        return Report(about=about, gates=untried, circumstances=circumstances)
     with (
         tempfile.TemporaryDirectory(prefix="limite-admit-") as folder,
         deterministic(threads),
@@ -100,41 +129,50 @@ def admitted(bench: Bench, names: Iterable[str], *, echo: Echo = lambda _line: N
         except Exception as error:  # kernels, optimizers and objectives may be anyone's
             found.append(Gate(name=name, error=sentence(error)))
         times[name] = time.perf_counter() - started
-    about, circumstances = about_of(bench)
+    about, circumstances = about_of(
+        bench.loaded, bench.name, bench.stage, bench.left_out, bench.decoder, bench.threads
+    )
     return Report(about=about, gates=found, circumstances={**circumstances, "time_s": times})
 
 
-def about_of(bench: Bench) -> tuple[dict[str, object], dict[str, object]]:
-    """What was admitted, and on what machine."""
-    loaded: LoadedRecipe = bench.loaded
+def about_of(
+    loaded: LoadedRecipe,
+    name: str,
+    stage: RL,
+    left_out: Sequence[str],
+    decoder: Decoder,
+    threads: int,
+) -> tuple[dict[str, object], dict[str, object]]:
+    """What was admitted, and on what machine; ``stage`` is the one made small."""
+    device = decoder.device.type
     receipt = make_receipt(
         recipe=loaded.data,
         kernels={op: each.name for op, each in kernels_of(loaded.recipe).choices.items()},
-        dtype=bench.dtype,
-        device=bench.decoder.device.type,
-        threads=bench.threads,
+        dtype=str(decoder.dtype).removeprefix("torch."),
+        device="cpu" if device == "meta" else device,
+        threads=threads,
         seeds={"recipe": loaded.recipe.seed},
     )
-    spec = bench.decoder.spec
+    spec = decoder.spec
     shapes = {
         name: getattr(spec, name)
         for name in ("width", "layers", "heads", "kv_heads", "head_width", "mlp_width", "context")
     }
-    shapes |= {"vocabulary": bench.decoder.vocabulary, "parameters": bench.session.parameters()}
+    shapes |= {"vocabulary": decoder.vocabulary, "parameters": count_parameters(decoder)}
     weights = "the model's own"
-    if bench.new_weights:
+    if starts_anew(loaded.recipe):
         weights = f"new, each number moved by noise of {JITTER} so that all of them take part"
     about: dict[str, object] = {
         "recipe": loaded.recipe.name,
         "recipe_sha256": receipt["recipe_sha256"],
-        "stage": bench.name,
-        "left_out": list(bench.left_out),
+        "stage": name,
+        "left_out": list(left_out),
         "weights": weights,
         "shapes": {
             **shapes,
             "canary_problems": PROBLEMS,
             "canary_responses": RESPONSES,
-            "canary_tokens": min(CANARY_TOKENS, bench.stage.max_tokens),
+            "canary_tokens": stage.max_tokens,
         },
         **{
             key: receipt[key]
@@ -154,20 +192,33 @@ def write_report(report: Report, folder: Path | None) -> Path:
     """
     about = report.about
     base = f"{about['recipe']}-{about['stage']}-{str(about['recipe_sha256'])[:4]}"
-    number = 1
-    while True:
-        where = folder or Path(FOLDER) / (base if number == 1 else f"{base}-{number}")
-        place = where / ADMISSION
-        try:
-            where.mkdir(parents=True, exist_ok=folder is not None)
-        except FileExistsError:
-            number += 1
-            continue
-        except OSError as error:
-            raise storage_error(error, where, "choose another folder with --out") from error
-        refuse_taken(folder)
-        write_json(place, report.plain())
-        return place
+    refuse_taken(folder)
+    if folder is None:
+        make_folder(Path(FOLDER))
+        names = (base if number == 1 else f"{base}-{number}" for number in itertools.count(1))
+        folder = next(place for name in names if _claimed(place := Path(FOLDER) / name))
+    make_folder(folder)
+    write_json(folder / ADMISSION, report.plain())
+    return folder / ADMISSION
+
+
+def _claimed(folder: Path) -> bool:
+    """Whether the folder is new, and now ours."""
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise storage_error(error, folder, "choose another folder with --out") from error
+    return True
+
+
+def make_folder(folder: Path) -> None:
+    """Makes a folder, or says why it cannot be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise storage_error(error, folder, "choose another folder with --out") from error
 
 
 def refuse_taken(folder: Path | None) -> None:

@@ -120,8 +120,8 @@ TOLERANCES: Mapping[str, Tolerance] = {
     "conditional/recorded_differing_tokens": _none("recorded against the distribution drawn from"),
     "first-update/largest_excess": Tolerance(
         high=1e-5,
-        reason="of the rate, beyond one unit in the last place of the weight: float32 square root, "
-        "division and product",
+        reason="of the rate, beyond one unit in the last place of the weight before or after: "
+        "float32 square root, division and product",
     ),
     "first-update/moved_without_gradient": _none("what has no gradient"),
     "first-update/moved_tensors": _some("weights moved"),

@@ -17,6 +17,7 @@ from limite.core.cli.admit import admit as command
 from limite.core.errors import LimiteError, RunFailed
 from limite.core.health.gates import GateVerdict
 from limite.core.kinds import Request
+from limite.core.recipe.admit import memory as memory_gate
 from limite.core.recipe.admit import run as runs
 from limite.core.recipe.admit.canary import Bench, budgets
 from limite.core.recipe.admit.report import Gate, Report
@@ -184,10 +185,33 @@ def test_a_miss_ends_with_1_and_is_written(tmp_path: Path, monkeypatch: pytest.M
     assert "never overwritten" in str(again.exception)
 
 
+def test_a_place_that_cannot_be_written_is_told_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Bench, "of", lambda *_: pytest.fail("it began"))
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(LimiteError, match="Not a directory"):
+        runs.admit(TINY, checked()[1], out=tmp_path / "file" / "out")
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("recipe", ["smoke.toml", "quickstart.py"])
 def test_the_first_recipes_are_admitted(recipe: str, tmp_path: Path) -> None:
+    """Every gate, with a process of its own for the checkpoint's."""
     place = PAGE.parents[1] / "recipes" / recipe
     ended = CliRunner().invoke(command, [str(place), "--out", str(tmp_path / "out"), "--json"])
     assert ended.exit_code == 0, ended.output
     assert json.loads((tmp_path / "out" / "admission.json").read_text())["status"] == "admitted"
+
+
+def test_a_model_too_large_to_try_is_told_before_anything_is_built(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(memory_gate, "memory_at_hand", lambda _device: 1 << 16)
+    monkeypatch.setattr(Bench, "of", lambda *_: pytest.fail("it was built"))
+    report = runs.admit(TINY, checked()[1], out=tmp_path)
+    assert report.missed == list(runs.GATES)
+    assert report.status == "experimental"
+    (memory,) = (gate for gate in report.gates if gate.name == "memory")
+    assert "not begun" in memory.recorded["probe"]

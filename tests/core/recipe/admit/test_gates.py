@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -12,14 +15,16 @@ import pytest
 import torch
 
 from limite.core.kernels import dispatch
-from limite.core.kernels.dispatch import Implementation, use
+from limite.core.kernels.dispatch import Implementation
 from limite.core.kernels.reference import attention as plain_attention
 from limite.core.kernels.reference import indexed_logprob as plain_logprob
+from limite.core.recipe.admit import checkpoint as checkpoint_gate
 from limite.core.recipe.admit import memory as memory_gate
+from limite.core.recipe.admit import next_update
 from limite.core.recipe.admit.canary import Bench
 from limite.core.recipe.admit.checkpoint import checkpoint
 from limite.core.recipe.admit.conditional import conditional
-from limite.core.recipe.admit.first_update import first_update
+from limite.core.recipe.admit.first_update import excess, first_update, predicted
 from limite.core.recipe.admit.memory import memory
 from limite.core.recipe.admit.migration import migration
 from limite.core.recipe.admit.oracle import oracle
@@ -42,7 +47,8 @@ def implementation(op: str, function: Callable[..., Any]) -> Iterator[None]:
     """Within it ``function`` runs ``op``."""
     dispatch.register(Implementation(op, "planted", lambda: function))
     try:
-        with use(f"{op}=planted"):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv(dispatch.VARIABLE, f"{op}=planted")
             yield
     finally:
         dispatch.forget(op, "planted")
@@ -80,6 +86,14 @@ def test_a_compaction_that_never_happens_does_not_pass(
 ) -> None:
     monkeypatch.setattr(samplers._Wave, "_worth_removing", lambda _self, _finished: False)
     assert missed(migration(bench)) == {"compaction_spared_row_steps"}
+
+
+def test_there_is_nothing_to_compact_where_responses_are_single_tokens(
+    make_bench: Callable[..., Bench],
+) -> None:
+    gate = migration(make_bench("stages.rl.max_tokens=1"))
+    assert gate.outcome == "passed", missed(gate)
+    assert "nothing to compact" in gate.recorded["compaction"]
 
 
 def test_a_shared_prompt_that_is_another_is_found(
@@ -297,6 +311,26 @@ def test_an_overlap_that_samples_something_else_is_found(
     assert "overlap_differing_rollouts" in missed(schedule(bench))
 
 
+@pytest.fixture
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What another process would do is done here, in a fraction of the time."""
+
+    def run(command: list[str], **_settings: Any) -> subprocess.CompletedProcess[str]:
+        assert command[:3] == [sys.executable, "-m", next_update.__name__]
+        next_update.go_on(Path(command[3]), command[4], int(command[5]))
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(checkpoint_gate.subprocess, "run", run)
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_a_checkpoint_leads_to_the_update_that_would_have_come(bench: Bench) -> None:
+    gate = checkpoint(bench)
+    assert gate.outcome == "passed", gate
+    assert gate.recorded["updates"] == 4
+
+
+@pytest.mark.usefixtures("in_this_process")
 def test_a_checkpoint_that_loses_a_moment_is_found(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -311,3 +345,30 @@ def test_a_checkpoint_that_loses_a_moment_is_found(
     gate = checkpoint(bench)
     assert gate.error is None
     assert "differing_tensors" in missed(gate)
+
+
+@pytest.mark.nightly
+def test_a_checkpoint_is_read_in_a_process_of_its_own(bench: Bench) -> None:
+    assert checkpoint(bench).outcome == "passed"
+
+
+def test_a_process_that_fails_is_a_miss(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = subprocess.CompletedProcess([], 1, "", "Traceback: it broke")
+    monkeypatch.setattr(checkpoint_gate.subprocess, "run", lambda *_, **__: failed)
+    gate = checkpoint(bench)
+    assert gate.outcome == "missed"
+    assert "it broke" in str(gate.error)
+
+
+def test_a_step_over_a_power_of_two_is_no_fault() -> None:
+    rate = 7e-4
+    edges = 2.0 ** -torch.arange(1.0, 12.0)
+    before = (edges[:, None] * (1 + torch.linspace(-1e-2, 1e-2, 4001))).flatten()
+    weight = torch.nn.Parameter(before.clone())
+    optimizer = torch.optim.AdamW([weight], lr=rate, weight_decay=0.0, fused=True)
+    weight.grad = torch.where(torch.arange(len(before)) % 2 == 0, 3e-4, -3e-4)
+    wanted = predicted(before, weight.grad, 1.0, optimizer.param_groups[0])
+    optimizer.step()
+    observed = weight.detach().double() - before.double()
+    assert excess(before, observed, wanted, rate).max() < 1e-5
+    assert excess(before, observed * 1.001, wanted, rate).max() > 1e-5
