@@ -82,6 +82,12 @@ class Journal:
         lines = list(read_jsonl(self.place, allow_unfinished=True))
         if not lines or not isinstance(lines[0], dict) or "request" not in lines[0]:
             raise LimiteError(f"{self.place}: no journal of this command; --force begins again")
+        for number, line in enumerate(lines[1:], start=2):
+            if not isinstance(line, dict) or not {"slot", "outcome", "topic"} <= line.keys():
+                raise LimiteError(
+                    f"{self.place}, line {number}: nothing that this command wrote; --force begins "
+                    "again"
+                )
         head = lines[0]
         changed = differences(head["request"], self.request, ignore=())
         made_by = head.get("versions", {}).get("limite")

@@ -320,12 +320,20 @@ def test_a_model_that_is_here_writes_too_and_what_it_wrote_is_kept(
     assert "--model: belongs to --endpoint" in ended.err
 
 
-def test_other_arguments_are_refused_with_what_differs(author: Callable) -> None:
+def test_other_arguments_are_refused_with_what_differs(author: Callable, tmp_path: Path) -> None:
     with ReplayServer(["plain"]) as server:
         assert author(server, "--count", 1).code == 0
         ended = author(server, "--count", 1, "--solvers", 4)
+        journal = tmp_path / "p.jsonl.journal.jsonl"
+        whole = journal.read_bytes()
+        journal.write_bytes(whole + b'{"slot":1}\n')
+        damaged = author(server, "--count", 1)
+        journal.write_bytes(whole + b'{"slot":1,"outc')  # as a killed process leaves it
+        assert author(server, "--count", 1).code == 0
+        assert journal.read_bytes() == whole
     assert ended.code == 2
     assert "solvers: 3 -> 4" in ended.err
+    assert "line 3: nothing that this command wrote" in damaged.err
 
 
 @pytest.mark.parametrize(
