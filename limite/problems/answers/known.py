@@ -66,9 +66,13 @@ def answer_of(data: Answer | Mapping[str, Any]) -> Answer:
     """An answer from plain data, as records hold it."""
     if isinstance(data, Answer):
         return data
-    extra = sorted(set(data) - {"type", "value", "params"})
+    if not isinstance(data, Mapping):
+        raise LimiteError(f"an answer is a record's answer object, not {type(data).__name__}")
+    extra = set(data) - {"type", "value", "params"}
     if extra or not {"type", "value"} <= set(data):
-        raise LimiteError(f"an answer has 'type', 'value' and 'params', not {sorted(data)}")
+        raise LimiteError(
+            f"an answer has 'type', 'value' and 'params', not {sorted(data, key=str)}"
+        )
     kind, value, params = data["type"], data["value"], data.get("params", {})
     if not isinstance(kind, str) or not isinstance(value, str) or not isinstance(params, Mapping):
         raise LimiteError("an answer's 'type' and 'value' are text and its 'params' a table")

@@ -33,7 +33,12 @@ def test_plain_data_is_an_answer_too() -> None:
     assert verify({"type": "integer", "value": "7"}, "\\boxed{7}").correct
     assert verify(
         {"type": "integer", "value": "7", "params": {"unit": "cm"}}, "7 cm", extract=False
-    )
+    ).correct
+    for given in (None, 7, [], "7"):
+        with pytest.raises(LimiteError, match="a record's answer object, not"):
+            verify(given, "7")
+    with pytest.raises(LimiteError, match="an answer has"):
+        verify({"type": "integer", "value": "7", 1: 2, "more": 3}, "7")
     with pytest.raises(LimiteError, match="an answer has"):
         verify({"type": "integer"}, "7")
     with pytest.raises(LimiteError, match="did you mean 'hash'"):
