@@ -18,6 +18,7 @@ from limite.plugins.conformance.strategies import Tokens
 LONGEST = 8  # tokens; the longest response of the stage the laws pretend to be
 # Sums in another order differ by rounding; a component may compute in float32.
 RELATIVE = 1e-5
+NOT_FINITE = "what it finds is not finite, and cannot be compared: clamp log-ratios before exp"
 
 
 def rows_of_an_item(component: Objective) -> int:
@@ -96,6 +97,7 @@ def size(outcome: Outcome) -> float:
 
 def close(actual: Tensor, expected: Tensor, message: str, *, size: float = 0.0) -> None:
     """Equal but for rounding, relative to the largest number around."""
+    assert bool(expected.isfinite().all()), NOT_FINITE
     largest = max(size, float(expected.abs().max()) if expected.numel() else 0.0)
     error = (actual.double() - expected.double()).abs()
     fine = error <= RELATIVE * (expected.double().abs() + 0.01 * largest) + 1e-12

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from limite.core.kinds import Objective
 from limite.plugins.conformance.objective_outcome import (
+    NOT_FINITE,
     Outcome,
     combined,
     counts_of,
@@ -103,5 +104,6 @@ def parts_of(outcome: Outcome) -> float:
 
 def near(actual: Tensor, expected: Tensor, message: str, size: float) -> None:
     """Equal but for the rounding of float64 in numbers up to ``size``."""
+    assert bool(expected.isfinite().all()), NOT_FINITE
     error = largest(actual.double() - expected.double())
     assert error <= EXACT * (1.0 + size), f"{message} (off by {error:.3g} of {size:.3g})"

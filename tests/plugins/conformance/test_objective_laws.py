@@ -206,6 +206,13 @@ def test_a_planted_fault_is_caught(fault: type[Sound], law: str) -> None:
         objective_laws(fault())[law]()
 
 
+@pytest.mark.usefixtures("no_shrinking")
+@pytest.mark.parametrize("law", ["micro_batches_add_up", "any_number_of_ranks_adds_up"])
+def test_what_is_not_finite_is_not_called_another_mistake(law: str) -> None:
+    with pytest.raises(AssertionError, match="not finite, and cannot be compared: clamp"):
+        objective_laws(Unclamped())[law]()
+
+
 def test_an_unknown_column_is_named() -> None:
     class Pairs(Sound):
         needs: ClassVar[frozenset[str]] = frozenset({"pairs"})
