@@ -59,6 +59,10 @@ PROFILES = ("chat-zero-shot", "base-few-shot", "base-zero-shot")
     "--shots", metavar="FILE", type=click.Path(path_type=Path),
     help="Worked problems that base-few-shot shows first.",
 )  # fmt: skip
+@click.option(
+    "--expect", metavar="FILE", type=click.Path(path_type=Path),
+    help="The results.json of an earlier evaluation: the prompt must have the ids it had there.",
+)  # fmt: skip
 @click.option("--system", metavar="TEXT", help="A system turn before the question.")
 @click.option(
     "--instruction", metavar="TEXT",
@@ -77,8 +81,8 @@ PROFILES = ("chat-zero-shot", "base-few-shot", "base-zero-shot")
     show_default=True, help="Of the intervals.",
 )  # fmt: skip
 @click.option(
-    "--slots", metavar="N", type=click.IntRange(1, 4096), default=256, show_default=True,
-    help="Responses sampled together here: memory and speed, and nothing else.",
+    "--slots", metavar="N", type=click.IntRange(1, 4096),
+    help="Responses sampled together here: memory and speed, and nothing else.  [what fits]",
 )  # fmt: skip
 @click.option(
     "-o", "--out", metavar="DIR", type=click.Path(path_type=Path),
@@ -119,6 +123,7 @@ def eval_(
     max_tokens: int | None,
     profile: str | None,
     shots: Path | None,
+    expect: Path | None,
     system: str | None,
     instruction: str | None,
     stops: tuple[str, ...],
@@ -127,7 +132,7 @@ def eval_(
     training: tuple[Path, ...],
     allow_protocol_mismatch: bool,
     confidence: float,
-    slots: int,
+    slots: int | None,
     out: Path | None,
     audit: Path | None,
     eos: tuple[int, ...],
@@ -209,6 +214,7 @@ def eval_(
         instruction=instruction,
         system=system,
         shots=shots,
+        expect=expect,
         stops=stops,
         verifier=verifier,
         natural_end=natural_end,

@@ -20,6 +20,7 @@ from limite.evaluate.models import LocalModel, Model, Terms
 from limite.evaluate.profiles import Profile
 from limite.evaluate.protocol import refuse_other_protocol
 from limite.evaluate.shipped import ProblemSet, problem_set
+from limite.evaluate.significance import holm
 from limite.evaluate.stage import grader_of
 from limite.evaluate.told import lines, short
 from limite.problems.gen.policies import INSTRUCTION
@@ -40,6 +41,7 @@ class Wanted:
     instruction: str | None
     system: str | None
     shots: Path | None
+    expect: Path | None
     stops: Sequence[str]
     verifier: str | None
     natural_end: bool
@@ -70,6 +72,9 @@ def evaluate(wanted: Wanted, more: Sequence[Model], note: Say, tell: Say) -> dic
     verifier = _verifier(wanted.verifier, local)
     problems = problem_set(wanted.benchmark, verifier)
     asked = _asked(wanted, models, local, problems, verifier)
+    if wanted.expect is not None:
+        for each in asked:
+            _as_expected(each, wanted.expect)
     mismatch = _mismatch(wanted, asked, earlier)
     out = wanted.out
     if out is None:
@@ -83,7 +88,12 @@ def evaluate(wanted: Wanted, more: Sequence[Model], note: Say, tell: Say) -> dic
     before = earlier or (results[-1] if wanted.against is not None else None)
     after = results[: len(wanted.models) + len(more)]
     comparisons = [] if before is None else [_compared(before, each, wanted) for each in after]
-    shown = [*results, earlier] if earlier is not None else results
+    adjusted = holm([each["p_value"] for each in comparisons])
+    for found, p_value in zip(comparisons, adjusted, strict=True):
+        found["p_value_holm"] = p_value
+    shown = results
+    if earlier is not None and earlier["model"] not in names:
+        shown = [*results, earlier]
     page = "\n".join(lines(shown, comparisons, mismatch)) + "\n"
     summary = {
         "out": str(out),
@@ -158,6 +168,27 @@ def _asked(
             )
         )
     return asked
+
+
+def _as_expected(asked: Asked, path: Path) -> None:
+    """Refuses a prompt that is not, id for id, what an earlier evaluation has shown."""
+    try:
+        example = read_json(path)["profile"]["example"]
+        problem, prompt = example["problem_id"], example["prompt"]
+    except (KeyError, TypeError):
+        raise LimiteError(f"--expect: {path} is no results.json of limite eval") from None
+    shown = next((each.shown for each in asked.prompts if each.problem.id == problem), None)
+    if shown is None:
+        raise LimiteError(f"--expect: {path} shows problem {problem}, which is not asked here")
+    ours = shown if isinstance(shown, str) else list(shown)
+    if ours != prompt:
+        pairs = zip(ours, prompt, strict=False)
+        at = next((at for at, (one, other) in enumerate(pairs) if one != other), None)
+        where = f"from place {at}" if at is not None else f"in length: {len(prompt)}, {len(ours)}"
+        raise LimiteError(
+            f"--expect: {asked.model.name} is shown another prompt for problem {problem} than in "
+            f"{path}: they differ {where}"
+        )
 
 
 def _mismatch(wanted: Wanted, asked: Sequence[Asked], earlier: Any) -> str:

@@ -16,10 +16,11 @@ from limite.core.cli.model_place import found_model
 from limite.core.device import choose_device, deterministic
 from limite.core.errors import LimiteError
 from limite.core.kinds import Request
+from limite.core.model.memory import cache_bytes
 from limite.core.recipe.sample import Speaker, speaker_in, speaker_of
 from limite.core.recipe.trained import Trained, trained
 from limite.core.rollout.budget import completion_budget, reasoning_is_closed
-from limite.core.rollout.sampler import LIKELIEST, Sampler
+from limite.core.rollout.sampler import LIKELIEST, SLOTS, Sampler, capacity_tokens
 from limite.core.rollout.uniforms import row_key
 from limite.core.tokenizer import Tokenizer
 from limite.core.types import Problem
@@ -28,17 +29,23 @@ from limite.evaluate.profiles import Profile, default_kind, stopped, tokens_unti
 from limite.problems.gen.local_policy import weights_hash
 
 NATIVE, FIXED = "native-context", "fixed-response"
+CACHE_BYTES = 4 * 2**30
+"""Of main memory, for what is remembered of the rows that are sampled together."""
 
 
 @attrs.frozen(kw_only=True)
 class Terms:
-    """How responses are sampled. Without ``max_tokens`` the context is the budget."""
+    """How responses are sampled. Without ``max_tokens`` the context is the budget.
+
+    ``slots`` are the responses sampled together, and change none of them; without it as many as
+    memory allows.
+    """
 
     samples: int
     temperature: float
     seed: int
     max_tokens: int | None
-    slots: int
+    slots: int | None = None
 
     @property
     def budget(self) -> str:
@@ -169,7 +176,7 @@ class LocalModel:
         ]
         ends = frozenset(ends_of(self.tokenizer))
         with deterministic(torch.get_num_threads()):
-            for _, response in self._asked().generate(requests, 0):
+            for _, response in self._asked(requests).generate(requests, 0):
                 ids, text, reason = response.completion_ids, response.text, response.finish_reason
                 until = tokens_until(profile.stops, _before_end(ids, ends), self.tokenizer)
                 if until is not None:
@@ -196,21 +203,33 @@ class LocalModel:
         tail = self.tokenizer.decode(prompt[-8:])
         return tail[tail.rfind("<think>") :] if "<think>" in tail else ""
 
-    def _asked(self) -> Sampler:
+    def _asked(self, requests: Sequence[Request]) -> Sampler:
         if self._sampler is None:
+            decoder = self._speaker.decoder(choose_device())
+            longest = max(capacity_tokens(each, self._speaker.spec.context) for each in requests)
+            row = cache_bytes(decoder, 1, longest, decoder.dtype)
+            fitting = max(1, min(SLOTS, _spare_bytes(decoder.device) // max(1, row)))
             self._sampler = Sampler(
-                self._speaker.decoder(choose_device()),
+                decoder,
                 self.tokenizer,
                 seed=self.terms.seed,
                 eos_ids=ends_of(self.tokenizer),
                 temperature=max(self.terms.temperature, LIKELIEST),
-                slots=self.terms.slots,
+                slots=self.terms.slots or fitting,
             )
         return self._sampler
 
     def close(self) -> None:
         """Lets go of the weights."""
         self._sampler = None
+
+
+def _spare_bytes(device: torch.device) -> int:
+    """What the caches of the rows sampled together may take."""
+    if device.type == "cuda":
+        free, _ = torch.cuda.mem_get_info(device)
+        return free // 2
+    return CACHE_BYTES
 
 
 def ends_of(tokenizer: Tokenizer) -> tuple[int, ...]:

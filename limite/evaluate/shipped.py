@@ -123,7 +123,10 @@ def _unjudged(
     for number, verdict in zip(numbers, verdicts_on(verifier, pairs), strict=True):
         if not verdict.correct:
             yield Mistake(
-                f"answer: cannot be judged: {verdict.reason}", file=str(path), line=number
+                f"answer: {type(verifier).__name__} cannot judge it: {verdict.reason}; --verifier "
+                "names another",
+                file=str(path),
+                line=number,
             )
 
 

@@ -34,7 +34,13 @@ def lines(
     yield f"sha256 {first['benchmark']['sha256']}"
     yield ""
     yield from table(
-        ("MODEL", "SCORE", f"{100 * first['confidence']:g}% INTERVAL", *_pass_names(first)),
+        (
+            "MODEL",
+            "SCORE",
+            f"{100 * first['confidence']:g}% INTERVAL",
+            "MAJORITY",
+            *_pass_names(first),
+        ),
         map(_score, models),
     )
     yield ""
@@ -66,11 +72,26 @@ def lines(
             f"  {each['better_problems']} problems went better, {each['worse_problems']} worse; "
             "single run of training"
         )
+        yield f"  {_p_values(each, len(comparisons))}"
     yield ""
     yield f"Every interval {SCOPE}."
+    if not comparisons:
+        yield from (f"{short(each)}: {each['power']['text']}" for each in models)
     for each in models:
         yield f"{short(each)}: {overlap_text(each['overlap'])}"
     yield from _protocols(models)
+
+
+def _p_values(found: Mapping[str, Any], comparisons: int) -> str:
+    """What the tests say, adjusted where several are made, and what could have been seen."""
+    parts = [f"p = {found['p_value']:.3g}"]
+    if comparisons > 1:
+        parts.append(f"{found['p_value_holm']:.3g} as one of {comparisons} comparisons (Holm)")
+    if found["first_samples"] is not None:
+        parts.append(f"first samples alone (McNemar) {found['first_samples']['p_value']:.3g}")
+    if found["power"] is not None:
+        parts.append(str(found["power"]["text"]))
+    return "; ".join(parts)
 
 
 def short(results: Results) -> str:
@@ -121,6 +142,7 @@ def _score(results: Results) -> list[str]:
         short(results),
         share_text(results["correct"], results["total"]),
         f"[{100 * low:.2f}%, {100 * high:.2f}%]",
+        f"{100 * results['majority']['score']:.2f}%",
         *(f"{100 * share:.2f}%" for k, share in results["pass_at_k"].items() if k != "1"),
     ]
 

@@ -13,6 +13,7 @@ from limite.core.separation import is_held_out
 from limite.evaluate.journal import JOURNAL, RESPONSES
 from limite.evaluate.models import LocalModel
 from limite.evaluate.shipped import FOLDER, problem_set, shipped
+from limite.evaluate.significance import holm
 from limite.problems.gen.main import main as gen
 from limite.problems.verifiers.mathematics import Mathematics
 from tests.evaluate.asked import files_in, problem
@@ -33,6 +34,8 @@ def test_two_stages_are_compared_and_the_same_bytes_come_again(evaluate, tmp_pat
         assert ended.code == 0, ended.err
     assert "letters/more@1 against letters/sft@1:" in ended.out
     assert "covers resampling of evaluation problems" in ended.out
+    assert "MAJORITY" in ended.out
+    assert "McNemar" in ended.out
     first, second = map(files_in, outs)
     assert first.keys() == second.keys()
     assert {Path(name).name for name in first} == {
@@ -45,6 +48,18 @@ def test_two_stages_are_compared_and_the_same_bytes_come_again(evaluate, tmp_pat
     summary = read_json(outs[0] / "summary.json")
     assert [each["total"] for each in summary["models"]] == [15, 15]
     assert summary["comparisons"][0]["protocol_id"] == summary["models"][0]["protocol_id"]
+
+
+def test_several_comparisons_are_adjusted_together(evaluate, tmp_path):
+    out = tmp_path / "out"
+    models = ("runs/letters:sft", *COMMON)
+    assert evaluate(*models, "--out", tmp_path / "first").code == 0
+    [earlier] = (tmp_path / "first").glob("letters-more*")
+    ended = evaluate(*models, "--against", earlier, "--out", out)
+    assert ended.code == 0, ended.err
+    assert "as one of 2 comparisons (Holm)" in ended.out
+    found = read_json(out / "summary.json")["comparisons"]
+    assert [each["p_value_holm"] for each in found] == holm([each["p_value"] for each in found])
 
 
 def test_a_record_is_kept_at_once_and_none_is_sampled_twice(evaluate, tmp_path, monkeypatch):

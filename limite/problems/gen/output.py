@@ -116,7 +116,8 @@ class Output:
                 raise LimiteError(f"{self.part} exists without its manifest; --force begins again")
             return False
         manifest = read_json(self.manifest)
-        changed = differences(manifest.get("request", {}), self.request, ignore=())
+        asked = manifest.get("request", {})
+        changed = differences(_by_name(asked), _by_name(self.request), ignore=())
         made_by = manifest.get("versions", {}).get("limite")
         if manifest.get("state") == "unfinished" and made_by != limite.__version__:
             changed.append(f"limite: {made_by} -> {limite.__version__}")
@@ -203,6 +204,16 @@ class Output:
         file = getattr(self, "_refused_file", None)
         if file is not None:
             file.close()
+
+
+def _by_name(request: Mapping[str, Any]) -> dict[str, Any]:
+    """A request with its families under their names, so that what differs in one is told."""
+    families = request.get("families", [])
+    return {
+        **request,
+        "families": {each["name"]: each for each in families},
+        "order": [each["name"] for each in families],
+    }
 
 
 def _whole_lines(path: Path) -> tuple[int, int]:

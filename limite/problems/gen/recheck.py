@@ -39,7 +39,10 @@ Found = tuple[str, bool]
 
 
 class Rechecker:
-    """Checks the lines of a file in one process, which is killed where a problem takes too long."""
+    """Checks the lines of a file in one process, which is killed where a problem takes too long.
+
+    RunFailed says why this machine cannot check a problem at all: programs need a sandbox.
+    """
 
     def __init__(self, verifier: str, deadline_s: float = DEADLINE_S) -> None:
         Judge(verifier)  # a name that is unknown is told here, and not by a process that ended
@@ -129,6 +132,8 @@ class Rechecker:
         message = self._receive(self.deadline_s)
         while isinstance(message, bool):
             message = self._receive(LOADING_S if message else self.deadline_s)
+        if isinstance(message, str):
+            raise RunFailed(message)
         found: Found = message
         return found
 
@@ -178,17 +183,20 @@ def _serve(pipe: Connection, verifier: str, deadline_s: float) -> None:
         while True:
             for problem in pipe.recv():
                 signal.setitimer(signal.ITIMER_REAL, 2 * deadline_s + 1)
-                reason, again = _bounded(checker, problem)
+                found = _bounded(checker, problem)
                 signal.setitimer(signal.ITIMER_REAL, 0)
-                pipe.send((reason[:_SHOWN], again))
+                pipe.send(found if isinstance(found, str) else (found[0][:_SHOWN], found[1]))
 
 
-def _bounded(checker: Checker, problem: Problem) -> Found:
+def _bounded(checker: Checker, problem: Problem) -> Found | str:
+    """What is found of a problem; a text says why none of its kind can be checked here."""
     try:
         return checker(problem)
     except MemoryError:
         return "solving it again needs too much memory", False
     except Exception as error:  # a verifier may be anyone's
+        if problem.answer.type == "python" and isinstance(error, LimiteError):
+            return str(error)
         return f"its verifier fails on it: {sentence(error)}", False
 
 

@@ -43,10 +43,12 @@ class Setup:
 def named(backend: str, *, weak: bool) -> str:
     """A backend's name, checked; one that holds nobody only where that is meant."""
     if backend not in BACKENDS:
-        raise LimiteError(f"no sandbox {backend!r}{did_you_mean(backend, BACKENDS)}")
+        near = did_you_mean(backend, BACKENDS) or f"; there are {', '.join(BACKENDS)}"
+        raise LimiteError(f"no sandbox {backend!r}{near}")
     if backend not in ADEQUATE and not weak:
         raise LimiteError(
-            f"the sandbox {backend!r} has no walls; --allow-weak-sandbox says that this is meant"
+            f"the sandbox {backend!r} has no walls: it is used only by commands that are given "
+            "--allow-weak-sandbox, where they take it"
         )
     return backend
 

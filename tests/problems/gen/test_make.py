@@ -171,6 +171,10 @@ def test_other_arguments_on_an_existing_output_are_refused(gen: Callable, tmp_pa
     ended = gen("make", "gcd", "--count", 9, "--seed", 2, "-o", out)
     assert ended.code == 2
     assert "asked for with other arguments; --force begins again:\n  seed: 1 -> 2" in ended.err
+    ended = gen("make", "gcd", "--count", 9, "--difficulty", "0.5", "-o", out)
+    assert "  families.gcd.difficulty[0]: 0.0 -> 0.5" in ended.err
+    ended = gen("make", "gcd:2,sum-chain", "--count", 9, "-o", out)
+    assert "  families.gcd.weight: 1.0 -> 2.0\n  families.sum-chain: (absent) -> " in ended.err
     assert out.read_bytes() == before
     out.write_bytes(before[:-20])
     assert "was changed since it was made" in gen("make", "gcd", "--count", 9, "-o", out).err

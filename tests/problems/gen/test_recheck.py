@@ -53,6 +53,25 @@ def test_a_process_that_was_killed_loses_nothing() -> None:
         assert bool(reason) == (found is FALSE), number
 
 
+def test_where_programs_cannot_run_no_problem_is_called_wrong(
+    gen: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = Answer(type="python", value="def verify(answer):\n    return answer == '3'\n")
+    place = tmp_path / "p.jsonl"
+    files.write_problems(place, [SUM, Problem(problem="Say 3.", answer=program)])
+    for choice, message in {
+        "bwrap": "programs of strangers need a sandbox, and none can be had here (bwrap: ",
+        "none": "no sandbox 'none'; there are namespaces, bwrap, landlock, rlimits",
+        "rlimits": "the sandbox 'rlimits' has no walls",
+    }.items():
+        monkeypatch.setenv("LIMITE_SANDBOX", choice)
+        monkeypatch.setenv("PATH", "/nowhere")
+        ended = gen("check", place)
+        assert ended.code == 1
+        assert message in ended.err
+        assert "p.jsonl:2" not in ended.err
+
+
 def test_an_unknown_verifier_is_told_at_once() -> None:
     with pytest.raises(LimiteError, match="did you mean 'mathematics'"):
         Rechecker("mathematic")
