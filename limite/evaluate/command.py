@@ -204,7 +204,7 @@ def _mismatch(wanted: Wanted, asked: Sequence[Asked], earlier: Any) -> str:
     }
     told = ""
     for each in asked if earlier else asked[:-1]:
-        ours = {"protocol_id": each.protocol.id, "protocol": each.protocol.record()}
+        ours: dict[str, Any] = {"protocol_id": each.protocol.id, "protocol": each.protocol.record()}
         mine, other = each.profile.record, base["protocol"]["profile"]
         if mine["id"] != other["id"]:
             raise LimiteError(
@@ -212,6 +212,15 @@ def _mismatch(wanted: Wanted, asked: Sequence[Asked], earlier: Any) -> str:
                 f"{wanted.against} by {other['kind']}, or with other words around the question: "
                 "scores of two profiles are never subtracted; --profile gives both the same one"
             )
+        for term, what in (
+            ("problems", "other problems"),
+            ("samples", "another number of samples"),
+        ):
+            if ours["protocol"][term] != base["protocol"][term]:
+                raise LimiteError(
+                    f"{each.model.name} cannot be compared with {wanted.against}, which was asked "
+                    f"{what}: nothing pairs them"
+                )
         try:
             refuse_other_protocol(
                 ours, base, our_name=each.model.name, their_name=str(wanted.against)

@@ -177,6 +177,8 @@ def test_another_protocol_is_refused_or_said_first(evaluate, tmp_path):
     ended = evaluate(*other[:-1], tmp_path / "three", "--seed", 2, "--allow-protocol-mismatch")
     assert ended.code == 0, ended.err
     assert ended.out.startswith("PROTOCOL MISMATCH: ")
+    ended = evaluate(*other[:-1], tmp_path / "three", "--samples", 2, "--allow-protocol-mismatch")
+    assert (ended.code, "another number of samples: nothing pairs" in ended.err) == (2, True)
     ended = evaluate(
         *other[:-1], tmp_path / "four", "--instruction", "now", "--allow-protocol-mismatch"
     )

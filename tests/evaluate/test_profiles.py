@@ -82,6 +82,19 @@ def test_a_chat_model_reads_its_template_and_a_base_model_the_question(measured,
         assert results["profile"]["example"]["prompt"] == ids
 
 
+def test_thinking_that_the_template_opens_is_open_until_it_is_closed(evaluate, models, tmp_path):
+    path = tmp_path / "thinks"
+    save_pretrained(build_decoder(SPEC.filled(), 1), path)
+    opening = CHATML.replace("assistant\\n", "assistant\\n<think>\\n")
+    assert opening != CHATML
+    write_words(path, generation={"eos_token_id": 0}, template=opening)
+    out = tmp_path / "out"
+    ended = evaluate(path, "--benchmark", "p.jsonl", "--max-tokens", 3, "--out", out)
+    assert ended.code == 0, ended.err
+    [results] = read_json(out / "summary.json")["models"]
+    assert results["closed_reasoning"]["count"] == 0
+
+
 def test_worked_problems_stand_before_a_base_model_question(measured, models):
     terms = ("--profile", "base-few-shot", "--shots", "shots.jsonl", "--max-tokens", 3)
     results, records = measured("base", *terms, "--instruction", "")

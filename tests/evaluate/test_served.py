@@ -124,6 +124,30 @@ def test_a_budget_that_ended_early_is_told(ask, server, tmp_path):
     assert "AUDIT" in ended.out
 
 
+@pytest.mark.parametrize(
+    ("thought", "ending", "more", "right"),
+    [
+        ("<think>it is</think>", "stop", (), 6),
+        ("<think>it is", "stop", (), 0),
+        ("", "length", (), 6),
+        ("", "length", ("--natural-end",), 0),
+        ("<think>it is</think>", "stop", ("--natural-end",), 6),
+    ],
+)
+def test_an_answer_counts_where_the_thinking_is_closed(
+    ask, server, tmp_path, thought, ending, more, right
+):
+    answers = server.answers
+    server.answers = lambda text: thought + answers(text)
+    server.ending = ending
+    server.length = 9 if ending == "length" else 5
+    assert ask(*more).code == 0
+    found = read_json(folder_in(tmp_path) / "results.json")
+    assert found["correct"] == right
+    assert found["cut_below_budget"]["count"] == 0
+    assert found["closed_reasoning"]["count"] == (0 if thought == "<think>it is" else 10)
+
+
 def test_mistakes_are_told_before_anything_is_asked(evaluate, server):
     for arguments, said in (
         (("--endpoint", server.url), "--model-name: an endpoint"),
