@@ -247,7 +247,7 @@ BASE = 'name = "a"\n[stages.s]\ntype = "rl"\n'
         ("name = 'a'\n", "stages: missing"),
         (
             "name = 'a'\n[stages.s]\ntype = 'rf'",
-            "stages.s.type: must be one of 'sft', 'distill', 'rl', ",
+            "stages.s.type: must be one of 'pretrain', 'sft', 'distill', 'rl', ",
         ),
     ],
 )
