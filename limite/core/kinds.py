@@ -262,6 +262,7 @@ class RolloutSchedule(Protocol):
     class variable, optional) is True of one whose batch depends on who ends first, as none should.
     ``carries_over`` (an attribute, optional) is True of one whose batches may hold responses that
     were begun for an earlier one: `limite verify` takes no others of an earlier policy.
+    ``most_groups(groups)`` (optional) says how many may be sampled for a batch, for the plan.
     ``needs_contrast`` (a class variable, optional) is True of one that looks for groups with right
     and wrong answers: groups of one response are then refused.
     """

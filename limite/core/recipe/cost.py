@@ -211,6 +211,11 @@ def _stage_plan(
         rows = stage.groups * stage.rollouts
         sampled = stage.steps * rows * budget
         trained = round(sampled + stage.steps * rows * texts.mean_prompt)
+        most = getattr(stage.rollout_schedule, "most_groups", None)
+        left_out = 0 if most is None else most(stage.groups) - stage.groups
+        sampled += stage.steps * left_out * stage.rollouts * budget
+        asked = stage.steps * left_out * stage.rollouts
+        operations += 2.0 * parameters * asked * (budget + texts.mean_prompt)
         if stage.stop_when is not None and stage.stop_when.probe is not None:
             probe = stage.stop_when.probe
             asked = (1 + stage.steps // probe.every) * probe.count * probe.samples

@@ -43,6 +43,10 @@ class Dynamic:
         },
     )
 
+    def most_groups(self, groups: int) -> int:
+        """At most how many groups are sampled for a batch of ``groups``."""
+        return self.max_rounds * groups
+
     def build(self, groups: int, rollouts: int, seed: int) -> DynamicRun:
         return DynamicRun(self, groups, rollouts)
 

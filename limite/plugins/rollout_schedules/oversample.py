@@ -31,8 +31,12 @@ class Oversample:
         metadata={"help": "groups that are started, for each of the batch"},
     )
 
+    def most_groups(self, groups: int) -> int:
+        """How many groups are sampled for a batch of ``groups``."""
+        return math.ceil(round(self.factor * groups, 9))
+
     def build(self, groups: int, rollouts: int, seed: int) -> OversampleRun:
-        return OversampleRun(groups, math.ceil(round(self.factor * groups, 9)), rollouts, seed)
+        return OversampleRun(groups, self.most_groups(groups), rollouts, seed)
 
 
 class OversampleRun:

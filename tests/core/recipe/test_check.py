@@ -98,6 +98,21 @@ def test_a_sound_recipe_gets_a_plan(recipe: Path) -> None:
     assert all(stage.memory_bytes > 4 * plan.parameters for stage in plan.stages)
 
 
+@pytest.mark.parametrize(
+    ("schedule", "most"),
+    [
+        ("{ type = 'dynamic', max_rounds = 3 }", 3 * 4),
+        ("{ type = 'oversample', factor = 1.3 }", 6),
+    ],
+)
+def test_a_plan_counts_what_is_sampled_and_left_out(recipe: Path, schedule: str, most: int) -> None:
+    change = f"stages.rl.rollout_schedule={schedule}"
+    plan, plain = (check_file(recipe, sets, load_registry())[1] for sets in ((change,), ()))
+    assert plan.stages[2].sampled_tokens == 3 * most * 8 * 16
+    assert plan.stages[2].trained_tokens == plain.stages[2].trained_tokens
+    assert plan.stages[2].operations > plain.stages[2].operations
+
+
 def test_a_microbatch_counts_no_more_tokens_than_there_are(recipe: Path) -> None:
     def memory(*overrides: str) -> int:
         return check_file(recipe, overrides, load_registry())[1].stages[2].memory_bytes
