@@ -276,3 +276,10 @@ def test_the_command_refuses_what_does_not_belong(tmp_path, capsys):
         code, _, err = call(capsys, *arguments)
         assert (code, said in err) == (2, True), err
     assert not (tmp_path / "x").exists()
+
+
+def test_an_answer_in_thinking_that_the_cut_left_open_does_not_count():
+    found = again(answered(0, "<think>#5|</think>", correct=True))
+    assert found[0]["correct"] is False
+    assert found[0]["reasoning_closed"] is False
+    assert found[0]["extracted_answer"] == "5"
