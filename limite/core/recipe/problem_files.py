@@ -18,6 +18,8 @@ from limite.core.types import Answer, Problem
 
 FILES = "limite.problems.files"
 """Named as text: ``core`` knows nothing of what is above it."""
+PROGRAM = "python"
+"""The type of an answer that is a program which judges others."""
 JUDGED = 10_000
 """The problems of a file whose answers are put to the verifier before anything runs."""
 
@@ -160,7 +162,10 @@ def _look_at(path: str, source: Source, verifier: Verifier | None) -> None:
 
 
 def _unjudged(problems: Sequence[Problem], verifier: Verifier) -> Mapping[str, str]:
-    """By the ids of problems, why a verifier would not find even the right answer right."""
+    """By the ids of problems, why a verifier would not find even the right answer right.
+
+    Of a checker program no right answer is known: it is handed its own text, and need but judge it.
+    """
     write: Callable[[Answer], str] | None = getattr(verifier, "write", None)
     if write is None:
         return {}
@@ -169,5 +174,5 @@ def _unjudged(problems: Sequence[Problem], verifier: Verifier) -> Mapping[str, s
     return {
         problem.id: f"answer: {type(verifier).__name__} cannot judge it: {verdict.reason}"
         for problem, verdict in zip(some, verdicts, strict=True)
-        if not verdict.correct
+        if not (verdict.correct or (problem.answer.type == PROGRAM and verdict.outcome == "wrong"))
     }

@@ -16,9 +16,11 @@ from limite.core.errors import LimiteError, SettingsError
 from limite.core.recipe.check import check_file
 from limite.core.recipe.engine import go_on, start
 from limite.core.recipe.load import load_recipe
+from limite.core.recipe.problem_files import _unjudged
 from limite.core.recipe.problem_source import ProblemSource, arms
 from limite.core.seeds import Seeds
 from limite.core.separation import is_held_out
+from limite.core.types import Answer, Problem, Verdict
 from limite.problems.files import record_of
 from tests.core.recipe.conftest import quiet
 
@@ -250,3 +252,17 @@ def test_wrong_settings_of_an_entry(tmp_path: Path, entry: str, message: str) ->
         f'gcd = 1\n"p.jsonl" = {entry}\n'
     )
     assert any(message in each for each in told(place))
+
+
+@pytest.mark.parametrize("outcome", ["wrong", "unreadable"])
+def test_a_checker_program_need_not_find_its_own_text_right(outcome: str) -> None:
+    class Judge:
+        def write(self, answer: Answer) -> str:
+            return answer.value
+
+        def __call__(self, answer: Answer, text: str) -> Verdict:
+            return Verdict(outcome=outcome, reason="it says so")
+
+    program = Answer(type="python", value="def verify(answer): return answer == '7'")
+    told = _unjudged([Problem(problem="3+4=?", answer=program)], Judge())
+    assert len(told) == (outcome == "unreadable")
