@@ -21,13 +21,17 @@ from limite.core.config_types import component_kind
 from limite.core.discover import load_registry
 from limite.core.health.limits import HealthLimits
 from limite.core.kinds import KINDS
-from limite.core.model.settings import Model
 from limite.core.model.spec import ModelSpec
+from limite.core.recipe import models
 from limite.core.recipe.stages import STAGE_KINDS, Mix, Stage
 from limite.core.validators import Option
+from limite.problems.procedural.areas import families
 
 # A setting may be allowed and still be warned of.
 pytestmark = pytest.mark.filterwarnings("ignore:ratio_cap:UserWarning")
+
+OF_AREAS = {name for name, _ in families()}
+"""Families that share their settings' types: a few of each say as much as many."""
 
 COMPONENTS = [(kind, name) for kind in KINDS for name in load_registry().names(kind)]
 NUMBERS = st.floats(0, 1) | st.sampled_from([1e-8, 0.05, 0.95, 1.0, 2.0, 17.0]) | st.floats(0, 1e3)
@@ -126,8 +130,9 @@ def assert_reads_back(value: Any, cls: Any) -> None:
 @pytest.mark.parametrize(("kind", "name"), COMPONENTS)
 def test_every_component(kind: str, name: str) -> None:
     cls = load_registry().get(kind, name).load()
+    few = settings(max_examples=5) if name in OF_AREAS else settings()
 
-    @settings(suppress_health_check=list(HealthCheck))
+    @settings(few, suppress_health_check=list(HealthCheck))
     @given(value=of_class(cls))
     def check(value: Any) -> None:
         assert_reads_back(structure(value, type(value), load_registry()), KINDS[kind])
@@ -137,7 +142,7 @@ def test_every_component(kind: str, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cls", "base"), [(Mix, Mix), (HealthLimits, HealthLimits), (ModelSpec, Model)]
+    ("cls", "base"), [(Mix, Mix), (HealthLimits, HealthLimits), (ModelSpec, models.Model)]
 )
 def test_every_settings_class(cls: type, base: type) -> None:
     @settings(suppress_health_check=list(HealthCheck))

@@ -32,18 +32,20 @@ def loopback_up() -> None:
 
 def show_again(paths: list[str]) -> None:
     """Makes folders that only root may enter empty but for what is on the paths."""
-    held = [(path, os.open(path, os.O_PATH)) for path in paths]
-    closed = {
-        "/" + path.split("/")[1]
-        for path in paths
-        if os.stat("/" + path.split("/")[1]).st_mode & 7 == 0
-    }
-    for folder in closed:
+    held = [(path, os.open(path, os.O_PATH), closed_above(path)) for path in paths]
+    for folder in {closed for _, _, closed in held if closed}:
         mount("tmpfs", folder, "tmpfs", 0, "mode=755")
-    for path, place in held:
-        if "/" + path.split("/")[1] in closed:
+    for path, place, closed in held:
+        if closed:
             os.makedirs(path, exist_ok=True)
             mount(f"/proc/self/fd/{place}", path, None, _BIND | _RECURSIVE)
+
+
+def closed_above(path: str) -> str:
+    """The first folder on the way to ``path`` that others may not enter, or an empty text."""
+    names = path.split("/")[1:]
+    above = ("/" + "/".join(names[:count]) for count in range(1, len(names)))
+    return next((each for each in above if not os.stat(each).st_mode & 1), "")
 
 
 def main() -> None:
