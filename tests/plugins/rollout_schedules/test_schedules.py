@@ -88,7 +88,7 @@ def test_complete_episodes_are_an_exact_sample(groups, slots, time, use):
         (64, 64, 0.070, 0.759, 7.0),
         (64, 128, 0.000, 0.801, 1.5),
         (64, 16, 0.425, 0.545, 22.6),
-        (256, 256, 0.036, 0.779, 7.5),
+        pytest.param(256, 256, 0.036, 0.779, 7.5, marks=pytest.mark.nightly),
     ],
 )
 def test_the_first_to_finish_are_short_and_easy(groups, slots, long, reward, time):
