@@ -32,14 +32,17 @@ class Known:
         if made:
             self._templates[masked] += 1
 
-    def find(self, text: str) -> tuple[str, str] | None:
-        """The reason for which a problem is not new, and the place of the other one."""
+    def find(self, text: str, *, capped: bool = True) -> tuple[str, str] | None:
+        """The reason for which a problem is not new, and the place of the other one.
+
+        Not ``capped``, as many may differ in numbers alone as there are.
+        """
         if (place := self._texts.get(text_hash(text))) is not None:
             return "duplicate", place
         masked = template(text)
         if (place := next(self._near.find(masked, numbers(text)), None)) is not None:
             return "near-duplicate", place
-        if self._templates[masked] >= self._per_template:
+        if capped and self._templates[masked] >= self._per_template:
             return "template", f"{self._templates[masked]} differ in numbers alone"
         return None
 

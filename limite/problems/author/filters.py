@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from limite.problems.author.language import LANGUAGES, speaks
 
-__all__ = ["LANGUAGES", "REASONS", "refused"]
+__all__ = ["LANGUAGES", "REASONS", "Rejected", "refused"]
 
 SHORTEST, LONGEST = 10, 4_000
 TELLING = 5
@@ -26,6 +26,15 @@ REASONS = (
     "answer-stated",
 )
 """What a text is refused for."""
+
+
+class Rejected(Exception):
+    """What is not kept: the reason in one word for counts, and what shows it."""
+
+    def __init__(self, reason: str, shown: str = "") -> None:
+        super().__init__(shown)
+        self.reason = reason
+
 
 _ELSEWHERE = re.compile(
     r"https?://|www\.|\b(figures?|diagrams?|pictures?|images?|graphs?|tables?|drawings?)\b[^.?!]{0,20}"

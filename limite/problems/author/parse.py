@@ -42,16 +42,16 @@ def written(text: str) -> Written:
     if isinstance(answer, bool):  # the only value that is no text by now, and no number
         answer = "true" if answer else "false"
     return Written(
-        problem=_text(found, "problem").strip(),
-        answer_type=_text(found, "answer_type").strip().lower(),
-        answer=_text({"answer": answer}, "answer"),
-        program=_text(last_object(text, "problem", latex=False), "program"),
+        problem=text_of(found, "problem").strip(),
+        answer_type=text_of(found, "answer_type").strip().lower(),
+        answer=text_of({"answer": answer}, "answer"),
+        program=text_of(last_object(text, "problem", latex=False), "program"),
     )
 
 
 def program_of(text: str) -> str:
     """The program of a solver's reply."""
-    return _text(last_object(text, "program", latex=False), "program")
+    return text_of(last_object(text, "program", latex=False), "program")
 
 
 @attrs.frozen(kw_only=True)
@@ -73,7 +73,8 @@ def reading_of(text: str) -> Reading:
     return Reading(assumptions=tuple(each for each in listed if each.strip()), answers=answers)
 
 
-def _text(found: Mapping[str, Any], name: str) -> str:
+def text_of(found: Mapping[str, Any], name: str) -> str:
+    """A text of an object; a Misread where it has none of that name."""
     value = found.get(name)
     if not isinstance(value, str):
         raise Misread(f"{name} is missing" if value is None else f"{name} is not text")

@@ -12,40 +12,21 @@ from limite.core.errors import LimiteError
 from limite.core.kinds import AuthorStep
 from limite.core.seeds import Seeds
 from limite.core.types import Answer, Problem
-from limite.problems import files, verify
+from limite.problems import files
 from limite.problems.answers import canonical
 from limite.problems.author import parse
 from limite.problems.author.duplicates import Benchmarks, Known
-from limite.problems.author.filters import out_of_range, refused
+from limite.problems.author.filters import Rejected, out_of_range, refused
 from limite.problems.author.language import NAMES
 from limite.problems.author.program import Faulty, Ran, Runner, look_at, same_as
 from limite.problems.author.prompts import Template
-from limite.problems.author.quorum import Quorum, Solver, asked
+from limite.problems.author.quorum import Quorum, Solver, Terms, asked, equal
 from limite.problems.author.server import NoReply, Writer
 from limite.problems.author.topics import Topic
+from limite.problems.author.vary import Varying
 
 SHOWN = 5
 """So many problems of a topic are named as not to be repeated."""
-
-
-class Rejected(Exception):
-    """A problem that is not kept: the reason in one word for counts, and what shows it."""
-
-    def __init__(self, reason: str, shown: str = "") -> None:
-        super().__init__(shown)
-        self.reason = reason
-
-
-@attrs.frozen(kw_only=True)
-class Terms:
-    """How many must agree, and who is asked."""
-
-    seed: int
-    model: str
-    solver_models: Sequence[str]
-    solvers: int
-    min_agree: int
-    reading_share: float = 1.0
 
 
 @attrs.define
@@ -84,7 +65,8 @@ class Pipeline:
     def decide(self, slot: int, topic: Topic, avoid: Sequence[str]) -> dict[str, Any]:
         """What became of it, as the journal holds it: accepted, rejected or failed.
 
-        Raises Stopped where nothing more may be asked for.
+        One that failed may say what it is ``instead`` where the server goes on replying. Raises
+        Stopped where nothing more may be asked for.
         """
         seen: dict[str, Any] = {"topic": topic.name}
         try:
@@ -93,7 +75,47 @@ class Pipeline:
             return {**seen, "outcome": "rejected", "reason": error.reason, "shown": str(error)}
         except NoReply as error:
             return {**seen, "outcome": "failed", "reason": str(error)}
-        return {**seen, "outcome": "accepted", "record": files.record_of(problem)}
+        found = {**seen, "outcome": "accepted", "record": files.record_of(problem)}
+        return self._varied(slot, topic, problem, found) if topic.vary else found
+
+    def _varied(
+        self, slot: int, topic: Topic, problem: Problem, found: dict[str, Any]
+    ) -> dict[str, Any]:
+        """The same with a family of problems; where none is to be had the problem stays alone."""
+
+        def look(text: str, answer: Answer) -> None:
+            language = problem.meta["language"]
+            self._look(text, answer, language, capped=False)
+            if out_of_range(answer.value, topic.range):
+                raise Rejected("out-of-range", answer.value[:80])
+
+        varying = Varying(
+            terms=self.terms,
+            templates=self.templates,
+            runner=self.runner,
+            ask=self._ask,
+            look=look,
+        )
+        try:
+            family = varying(slot, problem, topic.vary or 0)
+        except Rejected as error:
+            return {**found, "unvaried": {"reason": error.reason, "shown": str(error)}}
+        except NoReply as error:
+            reason = {"reason": "vary-no-reply", "shown": str(error)}
+            alone = {**found, "unvaried": reason}
+            failed = {"topic": topic.name, "outcome": "failed", "reason": str(error)}
+            return {**failed, "instead": alone}
+        whole = attrs.evolve(
+            problem,
+            meta={**problem.meta, "family": problem.id},
+            extra={**problem.extra, "pattern": family.pattern.plain},
+        )
+        return {
+            **found,
+            "record": files.record_of(whole),
+            "variants": [files.record_of(each) for each in family.problems],
+            "left_out": family.left_out,
+        }
 
     def _ask(self, kind: str, model: str, prompt: str, *names: int | str) -> str:
         seed = Seeds(self.terms.seed).integer("author", kind, *names) >> 33
@@ -115,7 +137,7 @@ class Pipeline:
         if out_of_range(answer.value, topic.range):
             raise Rejected("out-of-range", answer.value[:80])
         ran = self._run(found.program, answer)
-        if not self._equal(answer, ran.value):
+        if not equal(answer, ran.value):
             raise Rejected("program-disagrees", f"stated {answer.value[:80]}, got {ran.value[:80]}")
         problem = self._stepped(slot, self._problem(slot, topic, found, answer), seen)
         quorum = self._solved(slot, problem.problem, answer)
@@ -138,10 +160,10 @@ class Pipeline:
             },
         )
 
-    def _look(self, text: str, answer: Answer, language: str) -> None:
-        """Refuses a text that is no problem, or no new one."""
+    def _look(self, text: str, answer: Answer, language: str, *, capped: bool = True) -> None:
+        """Refuses a text that is no problem, or no new one; ``capped``, one of too many."""
         fault = refused(text, answer.value, answer_type=answer.type, language=language)
-        if fault := fault or self.known.find(text):
+        if fault := fault or self.known.find(text, capped=capped):
             raise Rejected(*fault)
         if place := self.benchmarks.find(text):
             raise Rejected("benchmark", place)
@@ -186,22 +208,14 @@ class Pipeline:
         except Faulty as error:
             raise Rejected(error.reason, str(error)) from None
 
-    def _equal(self, answer: Answer, value: str) -> bool:
-        """By the verifier, in its process, where the canonical texts differ."""
-        if answer.value == value:
-            return True
-        if answer.type in ("integer", "boolean"):  # canonical texts are unique
-            return False
-        return verify(answer, value, extract=False).correct
-
     def _solved(self, slot: int, problem: str, answer: Answer) -> Quorum:
         """Asks for solvers, none of whom sees more than the problem's text."""
         terms = self.terms
 
-        def equal(one: str, other: str) -> bool:
-            return self._equal(attrs.evolve(answer, value=one), other)
+        def same(one: str, other: str) -> bool:
+            return equal(attrs.evolve(answer, value=one), other)
 
-        quorum = Quorum(answer.value, terms.min_agree, equal)
+        quorum = Quorum(answer.value, terms.min_agree, same)
         for number, (method, model) in enumerate(asked(terms.solvers, terms.solver_models)):
             prompt = self.templates["solve"].filled(
                 {"problem": problem, "method": method, "answer_type": answer.type}

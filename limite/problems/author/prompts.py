@@ -20,10 +20,21 @@ FIELDS = {
     ),
     "solve": ("problem", "method", "answer_type"),
     "read": ("problem",),
+    "vary": ("problem", "answer_type", "program"),
+    "solve-all": ("problem", "method", "answer_type", "quantities", "names"),
 }  # fmt: skip
 """The templates, and what each may name between double braces."""
 
-NEEDED = {"ask": ("topic", "answer_types", "variant"), "solve": ("problem",), "read": ("problem",)}
+VARYING = ("vary", "solve-all")
+"""Those that are used where problems are varied."""
+
+NEEDED = {
+    "ask": ("topic", "answer_types", "variant"),
+    "solve": ("problem",),
+    "read": ("problem",),
+    "vary": ("problem", "program"),
+    "solve-all": ("problem", "quantities", "names"),
+}
 _FIELD = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 

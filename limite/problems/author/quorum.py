@@ -7,6 +7,30 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
+from limite.core.types import Answer
+from limite.problems import verify
+
+
+@attrs.frozen(kw_only=True)
+class Terms:
+    """How many must agree, and who is asked."""
+
+    seed: int
+    model: str
+    solver_models: Sequence[str]
+    solvers: int
+    min_agree: int
+    reading_share: float = 1.0
+
+
+def equal(answer: Answer, value: str) -> bool:
+    """Whether two canonical values are the same: by the verifier where their texts differ."""
+    if answer.value == value:
+        return True
+    if answer.type in ("integer", "boolean"):  # canonical texts are unique
+        return False
+    return verify(answer, value, extract=False).correct
+
 
 @attrs.frozen(kw_only=True)
 class Solver:

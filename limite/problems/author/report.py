@@ -45,6 +45,9 @@ class Counts:
     failed: int
     rejected: Counter[str]
     topics: Counter[str]
+    variants: int = 0
+    families: int = 0
+    unvaried: Counter[str] = attrs.field(factory=Counter)
 
     @classmethod
     def of(cls, accepted: Sequence[Settled], others: Sequence[Settled]) -> Counts:
@@ -57,11 +60,19 @@ class Counts:
             failed=outcomes["failed"],
             rejected=Counter(rejected),
             topics=Counter(each["topic"] for each in accepted),
+            variants=sum(len(each.get("variants", ())) for each in accepted),
+            families=sum("variants" in each for each in accepted),
+            unvaried=Counter(each["unvaried"]["reason"] for each in accepted if "unvaried" in each),
         )
 
     def plain(self) -> dict[str, Any]:
         """Everything, as a manifest holds it."""
         assert self.asked == self.accepted + self.rejected.total() + self.failed, self
+        varied = {
+            "variants": self.variants,
+            "families": self.families,
+            "unvaried": dict(sorted(self.unvaried.items())),
+        }
         return {
             "asked": self.asked,
             "accepted": self.accepted,
@@ -72,6 +83,7 @@ class Counts:
                 {"stage": stage, "reached": reached, "passed": passed}
                 for stage, reached, passed in self.stages()
             ],
+            **(varied if self.families or self.unvaried else {}),
         }
 
     def stages(self) -> list[tuple[str, int, int]]:
@@ -84,6 +96,15 @@ class Counts:
             found.append((stage, left, left - gone))
             left -= gone
         return found
+
+    @property
+    def varied(self) -> str:
+        """What came of other numbers, nothing where none were asked for."""
+        if not self.families and not self.unvaried:
+            return ""
+        told = ", ".join(f"{count:,} {reason}" for reason, count in self.unvaried.most_common())
+        none = f", none of {self.unvaried.total():,} ({told})" if told else ""
+        return f"{self.variants:,} variants of {self.families:,} problems{none}"
 
     @property
     def text(self) -> str:

@@ -78,8 +78,8 @@ class Run:
         if len(found) + len(failed) == len(slots):
             # The server goes on replying: these are settled. Else they are asked for again.
             for slot, outcome in failed.items():
-                self.journal.keep(slot, outcome)
-            found |= failed
+                found[slot] = outcome.get("instead", outcome)
+                self.journal.keep(slot, found[slot])
         return found
 
     def _calls(self, slots: Sequence[int]) -> Iterator[Callable[[], tuple[int, Outcome | None]]]:
@@ -103,9 +103,21 @@ class Run:
             # Another of the same round may have come before it.
             fault = self.pipeline.known.find(text)
             if fault is None:
-                self.accepted.append(outcome)
                 self.pipeline.known.add(text, f"request {slot}")
                 self._avoid[topic].append(text)
+                if "variants" in outcome:
+                    outcome = {**outcome, "variants": self._new(slot, outcome["variants"])}
+                self.accepted.append({**outcome, "slot": slot})
                 return
             outcome = {**outcome, "outcome": "rejected", "reason": fault[0], "shown": fault[1]}
         self.refused.append({**outcome, "slot": slot})
+
+    def _new(self, slot: int, variants: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Of the variants of a problem those that no problem before them is."""
+        known, kept = self.pipeline.known, []
+        for record in variants:
+            text, number = record["problem"], record["source"]["variant"]
+            if known.find(text, capped=False) is None:
+                known.add(text, f"request {slot}, variant {number}", made=False)
+                kept.append(record)
+        return kept

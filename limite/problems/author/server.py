@@ -17,37 +17,52 @@ PATH = "/chat/completions"
 IN_A_ROW = 20
 """So many requests without one reply between them end the run."""
 
-_ANY_OBJECT: dict[str, Any] = {"type": "string"}
+_ANY_TEXT: dict[str, Any] = {"type": "string"}
+
+
+def _object(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": dict(fields),
+        "required": list(fields),
+        "additionalProperties": False,
+    }
 
 
 def _schema(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "json_schema",
-        "json_schema": {
-            "name": name,
-            "strict": True,
-            "schema": {
-                "type": "object",
-                "properties": dict(fields),
-                "required": list(fields),
-                "additionalProperties": False,
-            },
-        },
-    }
+    inner = {"name": name, "strict": True, "schema": _object(fields)}
+    return {"type": "json_schema", "json_schema": inner}
 
 
 SCHEMAS = {
     "ask": _schema(
         "problem",
-        dict.fromkeys(("problem", "answer_type", "answer", "program"), _ANY_OBJECT),
+        dict.fromkeys(("problem", "answer_type", "answer", "program"), _ANY_TEXT),
     ),
-    "solve": _schema("solver", {"program": _ANY_OBJECT}),
+    "solve": _schema("solver", {"program": _ANY_TEXT}),
+    "solve-all": _schema("solver", {"program": _ANY_TEXT}),
     "read": _schema(
         "reading",
         {
-            "asked": _ANY_OBJECT,
-            "assumptions": {"type": "array", "items": _ANY_OBJECT},
+            "asked": _ANY_TEXT,
+            "assumptions": {"type": "array", "items": _ANY_TEXT},
             "answers": {"type": "string", "enum": ["one", "several", "none"]},
+        },
+    ),
+    "vary": _schema(
+        "template",
+        {
+            "problem": _ANY_TEXT,
+            "quantities": {
+                "type": "array",
+                "items": _object(
+                    {
+                        "name": _ANY_TEXT,
+                        **{key: {"type": "integer"} for key in ("original", "low", "high")},
+                    }
+                ),
+            },
+            "program": _ANY_TEXT,
         },
     ),
 }

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import signal
 import threading
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -17,99 +15,34 @@ import click
 
 from limite.core.discover import load_registry
 from limite.core.endpoint.client import Address, Client
-from limite.core.errors import LimiteError, RunFailed
+from limite.core.errors import RunFailed
 from limite.core.jsonl import dumps
 from limite.problems import files
 from limite.problems.author.budget import Budget, Most, Prices
 from limite.problems.author.duplicates import Benchmarks, Known
 from limite.problems.author.journal import Journal
 from limite.problems.author.local import Local
-from limite.problems.author.pipeline import Pipeline, Terms
+from limite.problems.author.pipeline import Pipeline
+from limite.problems.author.plan import request_of, show_plan
 from limite.problems.author.program import LIMITS, Runner
 from limite.problems.author.prompts import read_templates
+from limite.problems.author.quorum import Terms
 from limite.problems.author.report import Counts, spent, spent_text
 from limite.problems.author.run import Run
 from limite.problems.author.server import Server
-from limite.problems.author.topics import Topic, drawn, read_topics
-from limite.problems.author.weigh import calibrated, evaluated, weighed
-from limite.problems.gen.output import file_hash
+from limite.problems.author.settings import Settings, refuse, wanted
+from limite.problems.author.topics import Topic, read_topics
 from limite.problems.sandbox.limits import MIB
 from limite.problems.sandbox.pool import WEAK, WeakSandbox
 
 EVERY_S = 10.0
-_OWN = ("model", "messages", "seed", "response_format", "stream", "n")
-
-
-@attrs.frozen(kw_only=True)
-class Settings:
-    """The options of the command, under their names."""
-
-    topics: Path
-    out: Path | None
-    endpoint: str | None
-    model: str | None
-    local: Path | None
-    key: str = attrs.field(repr=False)
-    solver_models: Sequence[str]
-    count: int
-    most_asked: int | None
-    solvers: int
-    min_agree: int
-    reading_share: float
-    against: Sequence[Path]
-    benchmarks: Sequence[Path]
-    per_template: int
-    steps: Sequence[str]
-    from_calibration: Path | None
-    from_eval: Path | None
-    prompts: Path | None
-    packages: Sequence[str]
-    program_seconds: float
-    program_memory: int
-    allow_weak_sandbox: bool
-    concurrency: int
-    timeout: float
-    retries: int
-    max_tokens: int
-    temperature: float
-    extra: str | None
-    no_schema: bool
-    seed: int
-    max_requests: int | None
-    max_tokens_total: int | None
-    max_cost: float | None
-    max_time: float | None
-    price_in: float | None
-    price_out: float | None
-    dry_run: bool
-    force: bool
-    as_json: bool
-
-    @property
-    def most(self) -> int:
-        """So many problems are asked for at most."""
-        return 10 * self.count if self.most_asked is None else self.most_asked
-
-    def terms(self) -> dict[str, Any]:
-        """What each request says beside model, prompt and seed."""
-        extra: Any = {}
-        if self.extra is not None:
-            try:
-                extra = json.loads(self.extra)
-            except ValueError as error:
-                raise LimiteError(f"--extra: not JSON: {error}") from None
-            if not isinstance(extra, dict):
-                raise LimiteError('--extra: expected an object, such as {"top_p": 0.95}')
-            if taken := [name for name in _OWN if name in extra]:
-                raise LimiteError(f"--extra: {taken[0]!r} is said by limite itself")
-        return {"max_tokens": self.max_tokens, "temperature": self.temperature, **extra}
 
 
 def author_file(given: Settings) -> None:
     """Does what the command was asked for; all mistakes are told before a request is made."""
-    _refuse(given)
+    refuse(given)
     terms = given.terms()
-    topics = _weighed(given, read_topics(given.topics))
+    topics = wanted(given, read_topics(given.topics))
     templates = read_templates(given.prompts)
     known = Known(per_template=given.per_template)
     for path in given.against:
@@ -156,12 +89,12 @@ def author_file(given: Settings) -> None:
         steps=steps,
     )
     if given.dry_run:
-        _dry(given, topics, pipeline, budget.prices)
+        show_plan(given, topics, pipeline, budget.prices)
         return
     assert given.out is not None
     try:
         runner.start()
-        request = _request(given, topics, pipeline, terms, host)
+        request = request_of(given, topics, pipeline, terms, host)
         journal = Journal(given.out, request, force=given.force)
         try:
             _write(given, topics, pipeline, budget, journal, terms)
@@ -169,94 +102,6 @@ def author_file(given: Settings) -> None:
             journal.close()
     finally:
         runner.close()
-
-
-def _refuse(given: Settings) -> None:
-    if (given.endpoint is None) == (given.local is None):
-        raise LimiteError("say who writes: --endpoint URL with --model NAME, or --local RUN_OR_DIR")
-    if given.endpoint is not None and given.model is None:
-        raise LimiteError("--model: an endpoint is asked for a model by its name")
-    if given.local is not None:
-        for option, value in (
-            ("--model", given.model),
-            ("--solver-model", given.solver_models),
-            ("--key-env", given.key),
-            ("--extra", given.extra),
-        ):
-            if value:
-                raise LimiteError(f"{option}: belongs to --endpoint")
-    if given.min_agree > given.solvers:
-        raise LimiteError(
-            f"--min-agree {given.min_agree}: of {given.solvers} solvers no more can agree; "
-            "--solvers asks for others"
-        )
-    if given.max_cost is not None and (given.price_in is None or given.price_out is None):
-        raise LimiteError("--max-cost: needs --price-in and --price-out; cost is unknown else")
-    if given.from_calibration is not None and given.from_eval is not None:
-        raise LimiteError("--from-eval: topics are weighed by one file, and --from-calibration is")
-
-
-def _weighed(given: Settings, topics: Sequence[Topic]) -> Sequence[Topic]:
-    if given.from_calibration is not None:
-        return weighed(topics, calibrated(given.from_calibration), given.from_calibration)
-    if given.from_eval is not None:
-        return weighed(topics, evaluated(given.from_eval), given.from_eval)
-    return topics
-
-
-def _request(
-    given: Settings,
-    topics: Sequence[Topic],
-    pipeline: Pipeline,
-    terms: Mapping[str, Any],
-    host: str,
-) -> dict[str, Any]:
-    """All that decides the file; budgets and patience do not."""
-    return {
-        "topics": [topic.plain for topic in topics],
-        "endpoint": host,
-        "model": pipeline.terms.model,
-        "solver_models": list(given.solver_models),
-        "terms": dict(terms),
-        "prompts": {template.name: template.mark for template in pipeline.templates.values()},
-        "count": given.count,
-        "most_asked": given.most,
-        "solvers": given.solvers,
-        "min_agree": given.min_agree,
-        "reading_share": given.reading_share,
-        "per_template": given.per_template,
-        "against": [file_hash(path) for path in given.against],
-        "benchmarks": [file_hash(path) for path in given.benchmarks],
-        "packages": list(given.packages),
-        "steps": [repr(step) for _, step in pipeline.steps],
-        "program_seconds": given.program_seconds,
-        "program_memory": given.program_memory,
-        "seed": given.seed,
-    }
-
-
-def _dry(given: Settings, topics: Sequence[Topic], pipeline: Pipeline, prices: Prices) -> None:
-    """Prints the first prompt as it would be sent, and what all of it may take."""
-    prompt = pipeline.prompt(0, drawn(topics, given.seed, 0), ())
-    names = [drawn(topics, given.seed, slot).name for slot in range(given.count)]
-    each = 1 + given.solvers + (given.reading_share > 0)
-    tokens = len(prompt.encode()) // 4 * each * given.count, given.max_tokens * each * given.count
-    cost = prices.cost(*tokens)
-    counts = {name: names.count(name) for name in sorted(set(names))}
-    if given.as_json:
-        click.echo(
-            dumps({"prompt": prompt, "topics": counts, "requests_each": each, "most_cost": cost})
-        )
-        return
-    click.echo(prompt)
-    click.echo("----------")
-    asked = ", ".join(f"{count:,} {name}" for name, count in counts.items())
-    click.echo(f"the first {given.count:,} requests for problems: {asked}")
-    click.echo(f"for each problem {each:,} requests at most; {given.most:,} problems asked at most")
-    money = "n/a" if cost is None else f"{cost:.2f}"
-    click.echo(
-        f"if all are kept: about {tokens[0]:,} tokens in, {tokens[1]:,} out at most, cost {money}"
-    )
 
 
 def _write(
@@ -312,8 +157,12 @@ def _write(
     finally:
         writer.close()
         counts = run.counts
-        records = [each["record"] for each in run.accepted]
-        journal.finish(state, records, run.refused, counts.plain())
+        records = [
+            record
+            for each in run.accepted
+            for record in (each["record"], *each.get("variants", ()))
+        ]
+        journal.finish(state, records, _others(run), counts.plain())
         _tell(given, counts, budget, state)
     writer.check()
     if budget.reason == INTERRUPTED:
@@ -327,6 +176,22 @@ def _write(
             f"{counts.accepted:,} of {given.count:,} problems after {counts.asked:,} were "
             f"asked for (--most-asked); {journal.refused} says why others were not kept"
         )
+
+
+def _others(run: Run) -> list[Mapping[str, Any]]:
+    """What is told of problems that were not kept, and of those that were not varied."""
+    unvaried = [
+        {
+            "outcome": "unvaried",
+            "slot": each["slot"],
+            "topic": each["topic"],
+            "problem": each["record"]["problem"],
+            **each["unvaried"],
+        }
+        for each in run.accepted
+        if "unvaried" in each
+    ]
+    return [*run.refused, *unvaried]
 
 
 INTERRUPTED = "stopped by hand"
@@ -385,6 +250,8 @@ def _tell(given: Settings, counts: Counts, budget: Budget, state: str) -> None:
     for stage, reached, passed in counts.stages():
         if reached:
             click.echo(f"  {stage:8} {passed:,} of {reached:,} went on ({passed / reached:.0%})")
+    if counts.varied:
+        click.echo(counts.varied)
     click.echo(f"this call: {spent_text(told)}")
 
 

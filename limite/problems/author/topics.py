@@ -25,8 +25,11 @@ SAMPLES = {
 }  # fmt: skip
 """The types that may be asked for, each with a value to try its params with."""
 
-SHARED = ("answer_types", "difficulty", "language", "range", "params")
+SHARED = ("answer_types", "difficulty", "language", "range", "params", "vary")
 OWN = ("description", "weight", "examples", "tags")
+MOST_VARIANTS = 1_000
+"""Of one problem."""
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./ -]*")
 
 
@@ -44,12 +47,17 @@ class Topic:
     params: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
     examples: Sequence[str] = ()
     tags: Sequence[str] = ()
+    vary: int | None = None
+    """The most problems with other numbers that are made of each."""
 
     @property
     def plain(self) -> dict[str, Any]:
         """Everything, as a manifest holds it."""
         ends = None if self.range is None else [str(end) for end in self.range]
-        return {**attrs.asdict(self), "range": ends}
+        found = {**attrs.asdict(self), "range": ends}
+        if not self.vary:
+            del found["vary"]
+        return found
 
 
 def drawn(topics: Sequence[Topic], seed: int, slot: int) -> Topic:
@@ -154,6 +162,11 @@ def _text(value: Any) -> str | None:
     return " ".join(value.split()) if isinstance(value, str) else None
 
 
+def _count(value: Any) -> int | None:
+    number = isinstance(value, int) and not isinstance(value, bool)
+    return value if number and 0 <= value <= MOST_VARIANTS else None
+
+
 def _texts(value: Any) -> tuple[str, ...] | None:
     good = isinstance(value, list) and all(isinstance(each, str) for each in value)
     return tuple(value) if good else None
@@ -189,6 +202,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "tags": _texts,
     "answer_types": lambda value: _texts(value) or None,
     "weight": _weight,
+    "vary": _count,
     "range": _ends,
     "params": _tables,
 }
@@ -200,6 +214,7 @@ _EXPECTED = {
     "tags": "a list of texts",
     "answer_types": 'a list of types, as ["integer"]',
     "weight": "a number from 0 up",
+    "vary": f"a whole number from 0 to {MOST_VARIANTS:,}",
     "range": "two numbers, the smaller one first",
     "params": "a table for each type, as {real = {decimals = 2}}",
 }

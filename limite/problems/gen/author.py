@@ -50,6 +50,10 @@ from limite.problems.gen.say import Real
     "--per-template", metavar="N", type=click.IntRange(1), default=3, show_default=True,
     help="At most so many that differ in numbers alone.",
 )  # fmt: skip
+@click.option(
+    "--vary", metavar="N", type=click.IntRange(0, 1_000), default=0, show_default=True,
+    help="Problems with other numbers that are made of each; the count is without them.",
+)  # fmt: skip
 @click.option("--step", "steps", metavar="NAME", multiple=True,
               help="A plugin's author_step, before solvers; may be repeated.")  # fmt: skip
 @click.option("--from-calibration", metavar="FILE", type=click.Path(path_type=Path),
@@ -57,7 +61,7 @@ from limite.problems.gen.say import Real
 @click.option("--from-eval", metavar="FILE", type=click.Path(path_type=Path),
               help="Weigh topics by those in the results.json of an eval stage.")  # fmt: skip
 @click.option("--prompts", metavar="DIR", type=click.Path(path_type=Path),
-              help="Templates of your own: ask.txt, solve.txt, read.txt.")  # fmt: skip
+              help="A folder with templates of your own, such as ask.txt.")  # fmt: skip
 @click.option("--write-prompts", metavar="DIR", type=click.Path(path_type=Path),
               help="Copy the built-in templates there, and do nothing else.")  # fmt: skip
 @click.option("--package", "packages", metavar="NAME", multiple=True,
@@ -98,12 +102,13 @@ def author(
     others go to OUT.refused.jsonl with the reason. The same command again goes on where it was
     stopped, and asks for no reply twice.
     """
-    from limite.problems.author.prompts import write_templates
-    from limite.problems.author.session import Settings, author_file
+    from limite.problems.author.prompts import FIELDS, write_templates
+    from limite.problems.author.session import author_file
+    from limite.problems.author.settings import Settings
 
     if write_prompts is not None:
         write_templates(write_prompts)
-        click.echo(f"{write_prompts}: ask.txt, solve.txt and read.txt, to be changed as you like")
+        click.echo(f"{write_prompts}: {', '.join(FIELDS)} as .txt, to be changed as you like")
         return
     if topics is None:
         raise LimiteError("expected a file of topics, such as topics.toml")

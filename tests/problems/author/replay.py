@@ -59,6 +59,27 @@ REASONS = {
 }
 """What must be refused, with the reason."""
 
+PATTERNS = {
+    "good": "",
+    "commented": "",
+    "valid": "",
+    "keeps-number": "vary-places",
+    "swapped": "vary-other-text",
+    "glued": "vary-places",
+    "below-zero": "vary-quantities",
+    "no-json": "vary-unreadable",
+    "crashes": "vary-crashes",
+    "loops": "vary-crashes",
+    "never": "vary-no-numbers",
+    "constant": "vary-constant",
+    "other-answer": "vary-program-disagrees",
+    "float": "vary-program-bad-value",
+    "original-alone": "vary-solvers-disagree",
+    "solvers-original-alone": "vary-solvers-disagree",
+    "one-solver-original-alone": "",
+}
+"""What is given for other numbers, with the reason why none are made of it, if none may be."""
+
 BENCHMARK = "How many of the first one hundred square numbers have a digit sum that is even?"
 
 
@@ -122,6 +143,7 @@ class ReplayServer:
 
     def __init__(self, kinds: Sequence[str], *, schemas: bool = True) -> None:
         self.kinds = list(kinds)
+        self.patterns: Sequence[str] = ["good"]
         self.schemas = schemas
         self.paid: Counter[str] = Counter()
         self.keys: set[str] = set()
@@ -226,9 +248,18 @@ class ReplayServer:
             with self._lock:
                 self._texts[found] = 1 if kind == "again" else number
             return kind, text
+        varied = re.search(r"^<<n>> from 100 to (\d+)$", prompt, re.MULTILINE)
+        if varied is not None:
+            number = int(varied[1]) - FROM
+            pattern = self.patterns[(number - 1) % len(self.patterns)]
+            method = next(place for place, word in enumerate(METHODS) if word in prompt)
+            return "plain", _solved_for_all(pattern, number, method)
         problem = re.search(r"-{10}\n(.*?)\n-{10}", prompt, re.DOTALL)
         assert problem is not None
         number = self._texts[problem[1]]
+        pattern = self.patterns[(number - 1) % len(self.patterns)]
+        if prompt.startswith("Turn a mathematics problem"):
+            return "plain", _patterned(pattern, number)
         kind = self.kinds[(number - 1) % len(self.kinds)]
         calm = kind if kind not in ("busy", "reset", "slow", "html-once", "cut") else "plain"
         if "strict examiner" in prompt:
@@ -324,6 +355,79 @@ def _solved(kind: str, number: int, method: int) -> str:
     if kind == "one-solver-crashes" and method == 1:
         program = "def solve():\n    raise ValueError(1 + 1)\n"
     return json.dumps({"program": program})
+
+
+NAMES = "solve(n, a, b)"
+FROM = 20_000
+"""What tells solvers of a pattern which problem it is of."""
+
+
+def _for_all(source: str, number: int) -> str:
+    """A program of a problem with its numbers as parameters."""
+    problem = source.replace(str(500 + 7 * number), "n").replace("solve()", NAMES)
+    a, b = 3 + number % 5, 11 + number % 7
+    return (
+        problem.replace(f"% {a} ", "% a ").replace(f"% {b} ", "% b ").replace(f"% {b}:", "% b:")
+        .replace(f"s({a})", "s(a)").replace(f"s({b})", "s(b)")
+        .replace(f"lcm({a}, {b})", "lcm(a, b)")
+    )  # fmt: skip
+
+
+def _patterned(kind: str, number: int) -> str:
+    """The reply that holds a pattern."""
+    problem, n = made(number), 500 + 7 * number
+    a, b = 3 + number % 5, 11 + number % 7
+    text = (
+        problem.text.replace(str(n), "<<n>>")
+        .replace(f"by {a} or", "by <<a>> or")
+        .replace(f"by {b} (", "by <<b>> (")
+    )
+    program = _for_all(problem.source, number)
+    quantities = [
+        {"name": "n", "original": n, "low": 100, "high": FROM + number},
+        {"name": "a", "original": a, "low": 0, "high": 30},
+        {"name": "b", "original": b, "low": 2, "high": 30},
+    ]
+    returned = "    return total\n"
+    if kind == "keeps-number":
+        text = text.replace("<<n>>", str(n))
+    elif kind == "swapped":
+        text = text.replace("<<a>>", "<<n>>", 1).replace("below <<n>>", "below <<a>>")
+    elif kind == "glued":
+        text = text.replace("<<n>>", "1<<n>>")
+    elif kind == "below-zero":
+        quantities[0]["low"] = -100
+    elif kind == "crashes":
+        program = program.replace(returned, f"    return total // (n == {n})\n")
+    elif kind == "loops":
+        program = program.replace(returned, f"    while n != {n}:\n        pass\n{returned}")
+    elif kind == "never":
+        program += "\n\ndef valid(n, a, b):\n    return n < 0\n"
+    elif kind == "valid":
+        program += "\n\ndef valid(n, a, b):\n    return a < b and n % 2 == 0\n"
+    elif kind == "constant":
+        program = problem.source.replace("solve()", NAMES)
+    elif kind == "other-answer":
+        program = program.replace(returned, "    return total + 1\n")
+    elif kind == "float":
+        program = program.replace(returned, "    return total / 1\n")
+    elif kind == "original-alone":
+        program = program.replace(returned, f"    return total + (n != {n})\n")
+    fields = {"problem": text, "quantities": quantities, "program": program}
+    whole = json.dumps(fields)
+    replies = {"no-json": f"Here: {text}", "commented": f"With places:\n```json\n{whole}\n```"}
+    return replies.get(kind, whole)
+
+
+def _solved_for_all(kind: str, number: int, method: int) -> str:
+    problem = made(number)
+    program = (problem.source, problem.other, problem.source.replace("total", "s"))[method]
+    if method == 2:
+        program = program.replace("s += k", "s = s + k")
+    alone = {"solvers-original-alone": method > 0, "one-solver-original-alone": method == 0}
+    if alone.get(kind, False):  # it has the numbers of the original in it
+        return json.dumps({"program": program.replace("solve()", NAMES)})
+    return json.dumps({"program": _for_all(program, number)})
 
 
 def _read(kind: str) -> str:

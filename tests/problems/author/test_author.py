@@ -23,38 +23,8 @@ from limite.core.types import Answer, Problem
 from limite.problems import files
 from limite.problems.author import local, session
 from limite.problems.gen.policies import Reply
-from tests.problems.author.replay import BENCHMARK, KEPT, REASONS, ReplayServer, made, mixed
-
-TOPICS = """
-answer_types = ["integer"]
-[topics.multiples]
-description = "sums of multiples"
-"""
-FAST = ("--program-seconds", 0.4, "--program-memory", 256, "--per-template", 10_000)
-
-
-@pytest.fixture
-def topics(tmp_path: Path) -> Path:
-    place = tmp_path / "topics.toml"
-    place.write_text(TOPICS)
-    return place
-
-
-@pytest.fixture
-def author(gen: Callable, topics: Path, tmp_path: Path):
-    """Asks ``server`` for problems."""
-    benchmark = tmp_path / "benchmark.jsonl"
-    files.write_problems(
-        benchmark, [Problem(problem=BENCHMARK, answer=Answer(type="integer", value="50"))]
-    )
-
-    def call(server: ReplayServer, *more: object, out: str = "p.jsonl"):
-        return gen(
-            "author", topics, "--endpoint", server.url, "--model", "m", "-o", tmp_path / out,
-            "--benchmark", benchmark, *FAST, *more,
-        )  # fmt: skip
-
-    return call
+from tests.problems.author.conftest import FAST
+from tests.problems.author.replay import KEPT, REASONS, ReplayServer, made, mixed
 
 
 def check_kept(folder: Path, kinds: list[str], out: str = "p.jsonl") -> None:

@@ -1,0 +1,122 @@
+"""What ``limite-gen author`` is asked for, and what of it cannot be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from limite.core.errors import LimiteError
+from limite.problems.author.topics import Topic
+from limite.problems.author.weigh import calibrated, evaluated, weighed
+
+_OWN = ("model", "messages", "seed", "response_format", "stream", "n")
+
+
+@attrs.frozen(kw_only=True)
+class Settings:
+    """The options of the command, under their names."""
+
+    topics: Path
+    out: Path | None
+    endpoint: str | None
+    model: str | None
+    local: Path | None
+    key: str = attrs.field(repr=False)
+    solver_models: Sequence[str]
+    count: int
+    most_asked: int | None
+    solvers: int
+    min_agree: int
+    reading_share: float
+    against: Sequence[Path]
+    benchmarks: Sequence[Path]
+    per_template: int
+    vary: int
+    steps: Sequence[str]
+    from_calibration: Path | None
+    from_eval: Path | None
+    prompts: Path | None
+    packages: Sequence[str]
+    program_seconds: float
+    program_memory: int
+    allow_weak_sandbox: bool
+    concurrency: int
+    timeout: float
+    retries: int
+    max_tokens: int
+    temperature: float
+    extra: str | None
+    no_schema: bool
+    seed: int
+    max_requests: int | None
+    max_tokens_total: int | None
+    max_cost: float | None
+    max_time: float | None
+    price_in: float | None
+    price_out: float | None
+    dry_run: bool
+    force: bool
+    as_json: bool
+
+    @property
+    def most(self) -> int:
+        """So many problems are asked for at most."""
+        return 10 * self.count if self.most_asked is None else self.most_asked
+
+    def terms(self) -> dict[str, Any]:
+        """What each request says beside model, prompt and seed."""
+        extra: Any = {}
+        if self.extra is not None:
+            try:
+                extra = json.loads(self.extra)
+            except ValueError as error:
+                raise LimiteError(f"--extra: not JSON: {error}") from None
+            if not isinstance(extra, dict):
+                raise LimiteError('--extra: expected an object, such as {"top_p": 0.95}')
+            if taken := [name for name in _OWN if name in extra]:
+                raise LimiteError(f"--extra: {taken[0]!r} is said by limite itself")
+        return {"max_tokens": self.max_tokens, "temperature": self.temperature, **extra}
+
+
+def refuse(given: Settings) -> None:
+    """Raises LimiteError of options that do not go together."""
+    if (given.endpoint is None) == (given.local is None):
+        raise LimiteError("say who writes: --endpoint URL with --model NAME, or --local RUN_OR_DIR")
+    if given.endpoint is not None and given.model is None:
+        raise LimiteError("--model: an endpoint is asked for a model by its name")
+    if given.local is not None:
+        for option, value in (
+            ("--model", given.model),
+            ("--solver-model", given.solver_models),
+            ("--key-env", given.key),
+            ("--extra", given.extra),
+        ):
+            if value:
+                raise LimiteError(f"{option}: belongs to --endpoint")
+    if given.min_agree > given.solvers:
+        raise LimiteError(
+            f"--min-agree {given.min_agree}: of {given.solvers} solvers no more can agree; "
+            "--solvers asks for others"
+        )
+    if given.max_cost is not None and (given.price_in is None or given.price_out is None):
+        raise LimiteError("--max-cost: needs --price-in and --price-out; cost is unknown else")
+    if given.from_calibration is not None and given.from_eval is not None:
+        raise LimiteError("--from-eval: topics are weighed by one file, and --from-calibration is")
+
+
+def wanted(given: Settings, topics: Sequence[Topic]) -> Sequence[Topic]:
+    """The topics, weighed by what was measured, each with as many variants as are wanted."""
+    if given.vary:
+        topics = [
+            topic if topic.vary is not None else attrs.evolve(topic, vary=given.vary)
+            for topic in topics
+        ]
+    if given.from_calibration is not None:
+        return weighed(topics, calibrated(given.from_calibration), given.from_calibration)
+    if given.from_eval is not None:
+        return weighed(topics, evaluated(given.from_eval), given.from_eval)
+    return topics
