@@ -261,7 +261,9 @@ class RolloutSchedule(Protocol):
     samples: how much it leaves out is then written beside the other metrics. ``first_come`` (a
     class variable, optional) is True of one whose batch depends on who ends first, as none should.
     ``carries_over`` (an attribute, optional) is True of one whose batches may hold responses that
-    were begun for an earlier one: `limite verify` takes no others of an earlier policy.
+    were begun for an earlier one: `limite verify` takes no others of an earlier policy. How many
+    batches late at most is then for ``most_batches_late`` to say (1 if left out); what is older
+    than ``max_policy_lag`` is refused.
     ``most_groups(groups)`` (optional) says how many may be sampled for a batch, for the plan.
     ``needs_contrast`` (a class variable, optional) is True of one that looks for groups with right
     and wrong answers: groups of one response are then refused.

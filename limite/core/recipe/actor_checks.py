@@ -19,10 +19,31 @@ def turn_faults(stage: RL) -> Iterator[Fault]:
             "waits for the policy that the update before it leaves",
         )
     updates = stage.off_policy_updates + 1
-    if schedule == BEFORE_UPDATE and stage.max_policy_lag < updates:
-        yield Fault(
-            ("max_policy_lag",),
-            f"must be at least {updates} with rollout_prefetch_schedule = {BEFORE_UPDATE!r}, as a "
-            f"batch then comes from before the {updates} update{'s' * (updates > 1)} of the one "
-            f"before it, got {stage.max_policy_lag}",
+    ahead, late = int(schedule == BEFORE_UPDATE), batches_late(stage)
+    least = (ahead + late) * updates
+    if stage.max_policy_lag >= least:
+        return
+    of_updates = f"{updates} update{'s' * (updates > 1)}"
+    why = []
+    if ahead:
+        why.append(
+            f"with rollout_prefetch_schedule = {BEFORE_UPDATE!r}, as a batch then comes from "
+            f"before the {of_updates} of the one before it"
         )
+    if late:
+        why.append(
+            f"with this 'rollout_schedule', whose groups may come {late} "
+            f"batch{'es' * (late > 1)} late, of {of_updates} each"
+        )
+    yield Fault(
+        ("max_policy_lag",),
+        f"must be at least {least} {', and '.join(why)}, got {stage.max_policy_lag}",
+    )
+
+
+def batches_late(stage: RL) -> int:
+    """By how many batches a response may come later than the one it was begun for."""
+    schedule = stage.rollout_schedule
+    if not getattr(schedule, "carries_over", False):
+        return 0
+    return int(getattr(schedule, "most_batches_late", 1))

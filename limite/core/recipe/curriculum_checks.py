@@ -35,9 +35,14 @@ def curriculum_faults(stage: RL) -> Iterator[Fault]:
         curriculum.build(arms, 0)
     except Exception as error:  # whatever a component raises is a mistake in it
         yield Fault(("curriculum",), sentence(error))
-    if stage.groups > len(arms):
+    most_groups = getattr(stage.rollout_schedule, "most_groups", None)
+    most = stage.groups if most_groups is None else int(most_groups(stage.groups))
+    if most > len(arms):
+        asked = f"got {stage.groups:,}"
+        if most != stage.groups:
+            asked = f"and with this 'rollout_schedule' {stage.groups:,} groups may be {most:,}"
         yield Fault(
-            ("groups",),
-            f"must be at most {len(arms):,}, as many problems as there are to train on: the "
-            f"'curriculum' asks none twice in a batch, got {stage.groups:,}",
+            ("groups",) if most == stage.groups else ("rollout_schedule",),
+            f"must be at most {len(arms):,} groups, as many problems as there are to train on: the "
+            f"'curriculum' asks none twice for a batch, {asked}",
         )

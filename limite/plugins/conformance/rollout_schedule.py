@@ -187,6 +187,22 @@ def rollout_schedule_laws(schedule: RolloutSchedule) -> dict[str, Callable[[], N
             spare = [group for group in batch.dropped if len(set(group.correct)) == 2]
             assert not (any(flat) and spare)
 
+    @given(GROUPS, ROLLOUTS, SEEDS, SEEDS)
+    def is_neither_later_nor_more_than_it_says(
+        groups: int, rollouts: int, seed: int, order: int
+    ) -> None:
+        """What it tells of groups that come late, and of how many it may ask for, holds."""
+        rollouts = max(2, rollouts)
+        carries = getattr(schedule, "carries_over", False)
+        late = getattr(schedule, "most_batches_late", 1) if carries else 0
+        most = getattr(schedule, "most_groups", None)
+        began: list[int] = []  # the batch that each problem was asked for
+        batches, sources = play(groups, rollouts, seed, order, 4)
+        for number, (batch, source) in enumerate(zip(batches, sources, strict=True)):
+            began += [number] * source.asked
+            assert most is None or source.asked <= most(groups)
+            assert all(number - began[number_of(each.problem)] <= late for each in batch.groups)
+
     laws: list[Callable[[], None]] = [
         gives_whole_groups,
         keeps_the_order_of_asking,
@@ -194,6 +210,7 @@ def rollout_schedule_laws(schedule: RolloutSchedule) -> dict[str, Callable[[], N
         restored_equals_never_stopped,
         accounts_for_all_it_asked_for,
         keeps_groups_with_contrast,
+        is_neither_later_nor_more_than_it_says,
     ]
     if not getattr(type(schedule), "first_come", False):
         laws.append(who_ends_first_changes_nothing)

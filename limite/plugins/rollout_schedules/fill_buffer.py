@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import attrs
-from attrs.validators import gt, le
+from attrs.validators import and_, ge, gt, le
 
 from limite.core.jsonl import dumps, loads
 from limite.core.kinds import Batch, Episodes, Request
@@ -22,7 +22,8 @@ class FillBuffer:
     What finishes early is short and easy. With ``discard`` the rest is abandoned and the batch
     holds too much of that for ever: of 2B episodes that are long with probability 1/2, about
     1 in sqrt(4 pi B) of those kept is long. Without it the rest is waited for and goes into later
-    batches: in the long run every kind has its share, and long ones are always the stalest.
+    batches: in the long run every kind has its share, and long ones are always the stalest. No more
+    are begun than the next ``late_batches`` batches take in, so that none is older than that.
     """
 
     leaves_out: ClassVar[bool] = True
@@ -36,11 +37,24 @@ class FillBuffer:
     discard: bool = attrs.field(
         default=True, metadata={"help": "abandon what has not finished when the batch is full"}
     )
+    late_batches: int = attrs.field(
+        default=1,
+        validator=and_(ge(1), le(1000)),
+        metadata={
+            "help": "by how many a group may come late, where nothing is abandoned",
+            "unit": "rollout batches",
+        },
+    )
 
     @property
     def carries_over(self) -> bool:
         """Whether a batch may hold what was begun for one before it."""
         return not self.discard
+
+    @property
+    def most_batches_late(self) -> int:
+        """By how many batches a group may come later than the one it was begun for."""
+        return 0 if self.discard else self.late_batches
 
     def build(self, groups: int, rollouts: int, seed: int) -> FillBufferRun:
         return FillBufferRun(self, groups, rollouts)
@@ -51,6 +65,7 @@ class FillBufferRun:
 
     def __init__(self, settings: FillBuffer, groups: int, rollouts: int) -> None:
         self._discard = settings.discard
+        self._late = settings.late_batches * groups
         self._groups = groups
         self._rollouts = rollouts
         self._slots = max(1, round(settings.ahead * groups)) * rollouts
@@ -81,7 +96,9 @@ class FillBufferRun:
         answered: dict[int, list[Response]] = {}
 
         def requests() -> Iterator[Request]:
-            while self._discard or len(complete) < wanted:
+            # Carried over are at most the groups begun beyond this batch, which is used up first.
+            most = wanted + self._late
+            while self._discard or (len(complete) < wanted and len(begun) < most):
                 (group,) = episodes.ask(1)
                 begun.append(by_sample(group, self._rollouts))
                 yield from begun[-1]

@@ -53,7 +53,12 @@ def in_rl(tiny, tmp_path_factory):
                 out=out,
                 name="run",
                 only=["sft", "rl"],
-                overrides=[CARRIES, "stages.sft.steps=30", "stages.rl.checkpoint_every=1"],
+                overrides=[
+                    CARRIES,
+                    "stages.rl.max_policy_lag=4",
+                    "stages.sft.steps=30",
+                    "stages.rl.checkpoint_every=1",
+                ],
                 echo=quiet,
             )
     return out / "run"

@@ -174,9 +174,16 @@ def test_what_a_curriculum_of_problems_cannot_use_is_told(files: tuple[str, str]
     assert "sources.linear-equation: 'linear-equation' makes problems without end" in told(
         TINY, 'stages.rl.curriculum="targeted"'
     )
-    assert "groups: must be at most 65, as many problems as there are" in told(
+    assert "groups: must be at most 65 groups, as many problems as there are" in told(
         TINY, *overrides(files, TARGETED, "stages.rl.groups=66")
     )
+    for schedule, most in (("oversample", 72), ("dynamic", 650)):
+        more = (f'stages.rl.rollout_schedule="{schedule}"', "stages.rl.groups=65")
+        assert (
+            "stages.rl.rollout_schedule: must be at most 65 groups, as many problems as there are "
+            "to train on: the 'curriculum' asks none twice for a batch, and with this "
+            f"'rollout_schedule' 65 groups may be {most}"
+        ) in told(TINY, *overrides(files, TARGETED, *more))
     assert "'pool' names none of the files of 'problems': 'pool.jsonl'; there are /" in told(
         TINY, *overrides(files, '{type="annealed",pool="pool.jsonl"}')
     )

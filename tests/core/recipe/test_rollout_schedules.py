@@ -6,12 +6,13 @@ import json
 
 import pytest
 
-from limite.core.errors import RunFailed
+from limite.core.errors import LimiteError, RunFailed
 from limite.core.jsonl import read_jsonl, write_jsonl
 from limite.core.recipe.context import RunStopped
 from limite.core.recipe.engine import go_on, start
 from limite.core.recipe.runners import rl
 from limite.core.recipe.verify import verify_run
+from limite.plugins.rollout_schedules.fill_buffer import FillBuffer
 from tests.core.recipe.test_verify import sealed_again
 
 SCHEDULE = "stages.rl.rollout_schedule"
@@ -98,12 +99,14 @@ def test_a_skipped_update_leaves_the_weights_and_ends_in_the_flat_count(run):
 
 @pytest.mark.parametrize(
     ("schedule", "sets"),
-    [("fill-buffer", ("discard=false",)), ("oversample", ("factor=1.5",))],
+    [
+        ("fill-buffer", (f"{SCHEDULE}.discard=false", "stages.rl.max_policy_lag=2")),
+        ("oversample", (f"{SCHEDULE}.factor=1.5",)),
+    ],
 )
 def test_a_stopped_stage_goes_on_to_the_same_bits(
     run, schedule, sets, digest, monkeypatch, tmp_path
 ):
-    sets = [f"{SCHEDULE}.{each}" for each in sets]
     whole = run(schedule, *sets)
     one_batch = rl.one_batch
 
@@ -120,5 +123,22 @@ def test_a_stopped_stage_goes_on_to_the_same_bits(
     go_on(stopped, echo=quiet)
     assert digest(stopped) == digest(whole.path)
     assert verify_run(stopped).violations == []
-    if schedule == "fill-buffer":
-        assert any(line["schedule/lag_updates"] > 0 for line in metrics_of(whole))
+    if schedule != "fill-buffer":
+        return
+    assert any(line["schedule/lag_updates"] > 0 for line in metrics_of(whole))
+    # What it carries over is older than its batch by no more than the recipe allows.
+    folder = whole.path / "stages/03-rl"
+    before = metrics_of(whole)[2]["optim/updates"]
+    older = [{**line, "policy_version": before - 3} for line in batch_of(whole, 4)]
+    write_jsonl(folder / "rollouts/000004.jsonl.zst", older, sort_keys=True)
+    sealed_again(folder)
+    told = [each.message for each in verify_run(whole.path).violations]
+    assert len(told) == 1
+    assert f"its batch is of {before}, and none may be of one before {before - 2}" in told[0]
+
+
+def test_a_schedule_that_carries_over_what_is_too_old_ends_the_run(run, monkeypatch):
+    """One that promises less than it does: its own check has let it through."""
+    monkeypatch.setattr(FillBuffer, "most_batches_late", 0)
+    with pytest.raises(LimiteError, match=r"version \d, with the learner at version \d: the lag"):
+        run("fill-buffer", f"{SCHEDULE}.discard=false", "stages.rl.max_policy_lag=0")

@@ -25,7 +25,7 @@ from limite.core.recipe.verify import verify_run
 HERE = Path(__file__).parent
 AHEAD = ("rollout_prefetch_schedule='before-update'", "off_policy_updates=0", "rollouts=16")
 TWICE = ("rollout_prefetch_schedule='before-update'", "max_policy_lag=2", "rollouts=16")
-CARRY = ("rollout_schedule='fill-buffer'", "rollout_schedule.discard=false")
+CARRY = ("rollout_schedule='fill-buffer'", "rollout_schedule.discard=false", "max_policy_lag=4")
 OVERLAP = ("overlap_actor_learner=true",)
 
 
@@ -249,6 +249,13 @@ def test_what_does_not_go_together_is_told_at_once(tiny, tmp_path):
     assert "stages.rl.overlap_actor_learner: needs rollout_prefetch_schedule" in mistakes(*OVERLAP)
     told = mistakes(AHEAD[0], "max_policy_lag=1")
     assert "stages.rl.max_policy_lag: must be at least 2 with" in told
+    told = mistakes(*AHEAD, *CARRY, "max_policy_lag=1")
+    assert "stages.rl.max_policy_lag: must be at least 2 with rollout_prefetch_schedule" in told
+    assert "and with this 'rollout_schedule', whose groups may come 1 batch late, of 1" in told
+    late = "rollout_schedule.late_batches=3"
+    told = mistakes(*CARRY, late, "max_policy_lag=5")  # of two updates each
+    assert "max_policy_lag: must be at least 6 with this 'rollout_schedule', whose groups" in told
+    assert "may come 3 batches late, of 2 updates each, got 5" in told
     assert "did you mean 'before-update'" in mistakes("rollout_prefetch_schedule='before_update'")
     assert not list(tmp_path.iterdir())
 

@@ -66,6 +66,7 @@ def played(schedule, slots, batches, groups=64, seed=3):
         "time": clock.now / batches,
         "use": clock.busy / (clock.now * slots),
         "lag": {kind: sum(each) / len(each) for kind, each in lags.items() if each},
+        "latest": [max(each) for each in lags.values() if each],
     }
 
 
@@ -99,12 +100,14 @@ def test_the_first_to_finish_are_short_and_easy(groups, slots, long, reward, tim
 
 
 def test_what_is_carried_over_has_its_share_and_is_staler():
-    found = played(FillBuffer(ahead=2.0, discard=False), 128, 400)
+    found = played(FillBuffer(ahead=2.0, discard=False), 128, 200)
     assert abs(found["long"] - 0.5) < 0.02
     assert abs(found["reward"] - 0.5) < 0.02
     assert found["lag"][True] > found["lag"][False] + 0.5
-    first = played(FillBuffer(ahead=2.0, discard=False), 128, 1)
-    assert first["long"] < 0.1
+    assert set(found["latest"]) == {1}
+    later = FillBuffer(ahead=2.0, discard=False, late_batches=3)
+    assert played(later, 128, 1)["long"] < 0.1
+    assert max(played(later, 128, 20)["latest"]) == 2
 
 
 @pytest.mark.parametrize(("groups", "share"), [(1, 0.25), (2, 0.1875), (8, 0.09819), (64, 0.03519)])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from limite.core.actor.queue import Consumed, Queue, Snapshot
 from limite.core.actor.turns import BEFORE_UPDATE, Turns
 from limite.core.checkpoint.state import module_payload
+from limite.core.errors import LimiteError
 from limite.core.recipe.declared import DATA, PROTOCOL
 from limite.core.recipe.runners.rollouts import Rollouts, Sampling
 from limite.core.recipe.runners.session import TrainingSession
@@ -22,6 +23,19 @@ if TYPE_CHECKING:
 
 SOURCE_POLICY = "source_policy"
 """The payload with the weights that a batch, dropped in a stop, is to be sampled with again."""
+
+
+def refuse_stale(taken: Consumed[Sampling], max_policy_lag: int) -> None:
+    """Refuses a batch in which a schedule carries over what is older than any batch may be."""
+    learner = taken.learner_policy_version
+    groups = taken.batch.batch.groups
+    oldest = min((each.policy_version for g in groups for each in g.responses), default=learner)
+    if learner - oldest > max_policy_lag:
+        raise LimiteError(
+            f"the rollout schedule learns from a response of policy version {oldest}, with the "
+            f"learner at version {learner}: the lag must be at most {max_policy_lag} "
+            "(max_policy_lag)"
+        )
 
 
 class Batches:
@@ -61,7 +75,9 @@ class Batches:
         version = session.clocks.updates
         self.queue.publish(Snapshot(version=version, policy=session.decoder))
         following = (step + 1,) if step + 1 < self.stage.steps else ()
-        return self.turns.take((step,), following, version)
+        taken = self.turns.take((step,), following, version)
+        refuse_stale(taken, self.stage.max_policy_lag)
+        return taken
 
     def pause(self, what: str) -> None:
         """Nothing is being sampled when this returns, on any rank; see ``Turns.pause``."""

@@ -58,16 +58,18 @@ def check_rollouts(
             groups = list(read_groups(lines))
             dropped = len({line["group"] for line in lines if line.get(DROPPED)})
             _check_batch(place, groups, dropped, name, recipe, findings)
-            wanted = versions.get(int(number))
+            oldest, wanted = versions.get(int(number), (0, None))  # without a log: any will do
             older = _carries(recipe, name)
             for group, response in ((g, r) for g in groups for r in g.responses):
                 version = response.policy_version
-                fits = wanted is None or version == wanted or (older and 0 <= version < wanted)
-                if not fits:
+                if wanted is None or version == wanted:
+                    continue
+                if not (older and oldest <= version < wanted):
+                    carried = f", and none may be of one before {oldest}" if older else ""
                     findings.wrong(
                         place,
                         f"response {response.sample_index} to problem {group.problem.id} is of "
-                        f"policy version {version}; its batch is of {wanted}",
+                        f"policy version {version}; its batch is of {wanted}{carried}",
                     )
                     break
     last = receipt.get("steps") if receipt is not None else None
@@ -75,20 +77,22 @@ def check_rollouts(
         findings.wrong(root, f"holds {_stretches(steps)}; {RECEIPT} of its stage says {last} steps")
 
 
-def _versions(folder: Path, recipe: Recipe | None, name: str, findings: Findings) -> dict[int, int]:
-    """The version of the policy that sampled a step's batch.
+def _versions(
+    folder: Path, recipe: Recipe | None, name: str, findings: Findings
+) -> dict[int, tuple[int, int]]:
+    """The oldest version of the policy that a step may learn from, and that of its batch.
 
-    As many updates came before it, less the lag that the log says the batch had. That the lag is
+    As many updates came before the batch, less the lag that the log says it had. That the lag is
     one the recipe allows, and that the versions in the log differ by it, is checked here.
     """
     stage = recipe.stages[name] if recipe is not None else None
-    versions, before, step = {1: 0}, 0, 0
+    versions, before, step = {1: (0, 0)}, 0, 0
+    most = stage.max_policy_lag if isinstance(stage, RL) else 0
     if (folder / METRICS).is_file():
         try:
             for number, line in read_numbered(folder / METRICS):
                 step = int(line["step"])
                 lag = int(line.get(LAG, 0))
-                most = stage.max_policy_lag if isinstance(stage, RL) else 0
                 if lag < 0 or (recipe is not None and lag > most):
                     findings.wrong(
                         folder / METRICS, f"a lag of {lag} updates, not 0 to {most}", number
@@ -100,11 +104,11 @@ def _versions(folder: Path, recipe: Recipe | None, name: str, findings: Findings
                         f"step began with {before}, and the lag is {lag}",
                         number,
                     )
-                versions[step] = before - lag
+                versions[step] = (max(0, before - most), before - lag)
                 before = int(line.get(UPDATES, before))
         except (LimiteError, KeyError, TypeError, ValueError):
             return {}  # told where logs are checked
-    versions[step + 1] = before
+    versions[step + 1] = (max(0, before - most), before)
     return versions
 
 

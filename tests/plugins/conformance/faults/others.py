@@ -198,6 +198,13 @@ FAULTS: list[tuple[str, str, str, tuple[str, dict[str, Any]], str]] = [
         ("rollout_schedules.fill_buffer:FillBuffer", {"discard": False}),
         "restored_equals_never_stopped",
     ),
+    (
+        BUFFER_FILE,
+        "and len(begun) < most)",
+        ")",
+        ("rollout_schedules.fill_buffer:FillBuffer", {"discard": False, "ahead": 4.0}),
+        "is_neither_later_nor_more_than_it_says",
+    ),
     # Curricula
     (RATE_FILE, '        self._step = state["step"]\n', "", RATE, "restored_equals_never_stopped"),
     (
