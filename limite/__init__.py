@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from limite.core.kinds import Advantage as Advantage
     from limite.core.kinds import Arm as Arm
     from limite.core.kinds import Attention as Attention
+    from limite.core.kinds import Benchmark as Benchmark
     from limite.core.kinds import Curriculum as Curriculum
     from limite.core.kinds import Engine as Engine
     from limite.core.kinds import EngineContext as EngineContext
@@ -79,6 +80,10 @@ if TYPE_CHECKING:
     from limite.plugins.attention.local import Local as Local
     from limite.plugins.attention.local_global import LocalGlobal as LocalGlobal
     from limite.plugins.attention.simplicial import Simplicial as Simplicial
+    from limite.plugins.benchmarks.limite_easy import LimiteEasy as LimiteEasy
+    from limite.plugins.benchmarks.limite_hard import LimiteHard as LimiteHard
+    from limite.plugins.benchmarks.limite_middle import LimiteMiddle as LimiteMiddle
+    from limite.plugins.benchmarks.limite_sums import LimiteSums as LimiteSums
     from limite.plugins.curricula.annealed import Annealed as Annealed
     from limite.plugins.curricula.pass_rate import PassRate as PassRate
     from limite.plugins.curricula.targeted import Targeted as Targeted
@@ -127,8 +132,9 @@ _MODULES = {
     "limite.core.health.limits": "HealthLimits",
     "limite.core.hookspecs": "Registrar hookimpl",
     "limite.core.kinds": (
-        "Advantage Arm Attention Curriculum Engine EngineContext Generator Kernel LRSchedule "
-        "Logger LoggerContext Objective Optimizer Policy Request Reward RolloutSchedule Verifier"
+        "Advantage Arm Attention Benchmark Curriculum Engine EngineContext Generator Kernel "
+        "LRSchedule Logger LoggerContext Objective Optimizer Policy Request Reward RolloutSchedule "
+        "Verifier"
     ),
     "limite.core.model.llama.scaling": "LinearScaling Llama3Scaling YarnScaling",
     "limite.core.model.llama.spec": "LlamaSpec",
@@ -153,6 +159,10 @@ _MODULES = {
     "limite.plugins.attention.local": "Local",
     "limite.plugins.attention.local_global": "LocalGlobal",
     "limite.plugins.attention.simplicial": "Simplicial",
+    "limite.plugins.benchmarks.limite_easy": "LimiteEasy",
+    "limite.plugins.benchmarks.limite_hard": "LimiteHard",
+    "limite.plugins.benchmarks.limite_middle": "LimiteMiddle",
+    "limite.plugins.benchmarks.limite_sums": "LimiteSums",
     "limite.plugins.curricula.annealed": "Annealed",
     "limite.plugins.curricula.pass_rate": "PassRate",
     "limite.plugins.curricula.targeted": "Targeted",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         Advantage,
         Attention,
         AuthorStep,
+        Benchmark,
         Curriculum,
         Engine,
         Generator,
@@ -120,6 +121,10 @@ class Registrar:
     def logger(self, name: str, target: type[Logger] | str) -> None:
         """Takes the metrics of every step somewhere: ``build(context) -> LoggerRun``."""
         self._add("logger", name, target)
+
+    def benchmark(self, name: str, target: type[Benchmark] | str) -> None:
+        """Problems that models are measured on: ``problems() -> Sequence[Problem]``."""
+        self._add("benchmark", name, target)
 
     def kernel(self, name: str, target: type[Kernel] | str) -> None:
         """Another implementation of one operation of the kernel core, named by its ``op``."""

@@ -372,6 +372,23 @@ class Logger(Protocol):
 
 
 @runtime_checkable
+class Benchmark(Protocol):
+    """Problems that models are measured on: the same ones in the same order, every time.
+
+    ``sha256`` (an attribute, optional) is the seal, that of the file that the problems make: a set
+    that is not what its seal says is never asked. ``licence`` (an attribute, optional) is that of
+    the problems. ``verifier`` (an attribute, optional) names what judges answers where nobody says
+    otherwise. ``samples`` (an attribute, optional) is how many responses it is meant to have.
+    ``question(problem)`` (optional) gives what a model is asked, where that is more than the text
+    of the problem and an instruction behind it; the answer has no part in it.
+    """
+
+    def problems(self) -> Sequence[Problem]:
+        """All of them, each with its answer, no two alike."""
+        ...
+
+
+@runtime_checkable
 class Kernel(Protocol):
     """Another implementation of one operation of ``limite.core.kernels.ops``, named by ``op``.
 
@@ -402,5 +419,6 @@ KINDS: Mapping[str, type] = {
     "engine": Engine,
     "optimizer": Optimizer,
     "logger": Logger,
+    "benchmark": Benchmark,
     "kernel": Kernel,
 }

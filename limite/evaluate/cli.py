@@ -18,9 +18,9 @@ PROFILES = ("chat-zero-shot", "base-few-shot", "base-zero-shot")
 @click.argument("models", metavar="[MODEL]...", nargs=-1)
 @click.option(
     "--benchmark", metavar="FILE_OR_NAME",
-    help="Problems: .jsonl, .jsonl.zst, .parquet, or a name that --list tells.",
+    help="Problems: .jsonl, .jsonl.zst, .parquet, a saved data set, or a name that --list tells.",
 )  # fmt: skip
-@click.option("--list", "listing", is_flag=True, help="Tell the benchmarks that ship with limite.")
+@click.option("--list", "listing", is_flag=True, help="Tell the benchmarks that are installed.")
 @click.option(
     "--against", metavar="RUN_OR_MODEL",
     help="Measured too, or the folder of its results; every MODEL is compared with it.",
@@ -42,8 +42,8 @@ PROFILES = ("chat-zero-shot", "base-few-shot", "base-zero-shot")
     help="Seconds that the endpoint has for a reply.",
 )  # fmt: skip
 @click.option(
-    "--samples", metavar="N", type=click.IntRange(1, 10_000), default=4, show_default=True,
-    help="Responses to each problem.",
+    "--samples", metavar="N", type=click.IntRange(1, 10_000),
+    help="Responses to each problem.  [what the benchmark says, else 4]",
 )  # fmt: skip
 @click.option("--temperature", type=Real(0, 100), default=0.6, show_default=True)
 @click.option("--seed", metavar="S", type=int, default=1, show_default=True)
@@ -117,7 +117,7 @@ def eval_(
     key_env: str | None,
     concurrency: int,
     timeout: float,
-    samples: int,
+    samples: int | None,
     temperature: float,
     seed: int,
     max_tokens: int | None,
@@ -181,8 +181,6 @@ def eval_(
         raise LimiteError("--model-name: an endpoint is asked for a model by its name")
     if benchmark is None:
         raise LimiteError("--benchmark: say which problems, FILE or a name; --list tells the names")
-    if temperature == 0 and samples > 1:
-        raise LimiteError(f"--samples {samples}: at temperature 0 they would all be the same one")
     from limite.evaluate.command import Wanted, evaluate
     from limite.evaluate.models import Terms
     from limite.evaluate.served import served_model
@@ -255,17 +253,17 @@ class _Progress:
 
 
 def _list(as_json: bool) -> None:
-    from limite.evaluate.shipped import shipped
+    from limite.evaluate.problem_sets import installed
 
-    known = shipped()
+    known = installed()
     if as_json:
-        show_json(known)
+        show_json({each["name"]: each for each in known})
         return
     show_table(
         ("NAME", "PROBLEMS", "WHAT", "SHA256"),
         [
-            (name, str(about["problems"]), about["what"], about["sha256"])
-            for name, about in known.items()
+            (each["name"], str(each["problems"] or "-"), each["what"], each["sha256"] or "-")
+            for each in known
         ],
         cut=False,
     )

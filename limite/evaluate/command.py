@@ -11,21 +11,22 @@ import attrs
 from limite.core.discover import load_registry
 from limite.core.errors import LimiteError, RunFailed
 from limite.core.jsonl import read_json, write_atomic, write_json
-from limite.core.kinds import Verifier
+from limite.core.kinds import Benchmark, Verifier
 from limite.evaluate import measured
 from limite.evaluate.compare import paired_difference
 from limite.evaluate.listed import overlap_of
 from limite.evaluate.measured import RESULTS, Asked
 from limite.evaluate.models import LocalModel, Model, Terms
+from limite.evaluate.problem_sets import ProblemSet, benchmark_named, problem_set
 from limite.evaluate.profiles import Profile
 from limite.evaluate.protocol import refuse_other_protocol
-from limite.evaluate.shipped import ProblemSet, problem_set
 from limite.evaluate.significance import holm
 from limite.evaluate.stage import grader_of
 from limite.evaluate.told import lines, short
 from limite.problems.gen.policies import INSTRUCTION
 
 SUMMARY, TABLE = "summary.json", "table.txt"
+SAMPLES = 4
 
 
 @attrs.frozen(kw_only=True)
@@ -69,8 +70,13 @@ def evaluate(wanted: Wanted, more: Sequence[Model], note: Say, tell: Say) -> dic
     for model in models:
         for text in model.notes:
             note(f"{model.name}: {text}")
-    verifier = _verifier(wanted.verifier, local)
+    benchmark = benchmark_named(wanted.benchmark)
+    verifier = _verifier(wanted.verifier, local, benchmark)
     problems = problem_set(wanted.benchmark, verifier)
+    samples = wanted.terms.samples or problems.samples or SAMPLES
+    wanted = attrs.evolve(wanted, terms=attrs.evolve(wanted.terms, samples=samples))
+    if wanted.terms.temperature == 0 and samples > 1:
+        raise LimiteError(f"--samples {samples}: at temperature 0 they would all be the same one")
     asked = _asked(wanted, models, local, problems, verifier)
     if wanted.expect is not None:
         for each in asked:
@@ -121,8 +127,10 @@ def _earlier(against: str | None) -> dict[str, Any] | None:
     return found
 
 
-def _verifier(named: str | None, local: Sequence[LocalModel]) -> Verifier:
-    """The verifier that was named, else that of the runs, else mathematics."""
+def _verifier(
+    named: str | None, local: Sequence[LocalModel], benchmark: Benchmark | None
+) -> Verifier:
+    """The verifier that was named, else that of the runs or of the benchmark, else mathematics."""
     judges = [each.verifier for each in local if each.verifier is not None]
     if named is None and judges:
         if any(each != judges[0] for each in judges):
@@ -131,7 +139,8 @@ def _verifier(named: str | None, local: Sequence[LocalModel]) -> Verifier:
             )
         own: Verifier = judges[0]
         return own
-    found: Verifier = load_registry().get("verifier", named or "mathematics").load()()
+    name = named or str(getattr(benchmark, "verifier", "mathematics"))
+    found: Verifier = load_registry().get("verifier", name).load()()
     return found
 
 
@@ -156,6 +165,7 @@ def _asked(
             shots=wanted.shots,
             stops=wanted.stops,
             asked=problems.problems,
+            questions=problems.questions if wanted.instruction is None else None,
         )
         asked.append(
             Asked.of(

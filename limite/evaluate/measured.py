@@ -17,10 +17,10 @@ from limite.core.types import Problem
 from limite.evaluate.journal import JOURNAL, RESPONSES, Journal, Recorded
 from limite.evaluate.measure import Graded, records, summary
 from limite.evaluate.models import Model, Prompted, Terms
+from limite.evaluate.problem_sets import ProblemSet
 from limite.evaluate.profiles import Profile
 from limite.evaluate.protocol import Protocol, problems_hash, prompts_hash
 from limite.evaluate.shares import share_text
-from limite.evaluate.shipped import ProblemSet
 
 RESULTS = "results.json"
 
@@ -64,7 +64,7 @@ class Asked:
             problems=problems_hash(problems),
             prompts=prompts_hash(shown),  # type: ignore[arg-type]
             count=len(problems),
-            samples=terms.samples,
+            samples=terms.samples or 1,
             seed=terms.seed,
             temperature=max(terms.temperature, LIKELIEST),
             budget=terms.budget,

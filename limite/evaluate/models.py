@@ -37,11 +37,11 @@ CACHE_BYTES = 4 * 2**30
 class Terms:
     """How responses are sampled. Without ``max_tokens`` the context is the budget.
 
-    ``slots`` are the responses sampled together, and change none of them; without it as many as
-    memory allows.
+    Without ``samples`` it is for the benchmark to say. ``slots`` are the responses sampled
+    together, and change none of them; without it as many as memory allows.
     """
 
-    samples: int
+    samples: int | None
     temperature: float
     seed: int
     max_tokens: int | None

@@ -30,10 +30,14 @@ STOPS = ("\nProblem:", "\n\nProblem:", "**Problem")
 
 @attrs.frozen(kw_only=True)
 class Profile:
-    """Kind, words around the question, worked examples, and the texts at which answers end."""
+    """Kind, words around the question, worked examples, and the texts at which answers end.
+
+    ``questions`` has what is asked of a problem, by its id, where the benchmark says so itself.
+    """
 
     kind: str
     instruction: str = ""
+    questions: Mapping[str, str] = attrs.field(factory=dict)
     system: str | None = None
     shots: Sequence[Problem] = ()
     stops: tuple[str, ...] = ()
@@ -48,6 +52,7 @@ class Profile:
         shots: Path | None,
         stops: Sequence[str],
         asked: Iterable[Problem],
+        questions: Mapping[str, str] | None = None,
     ) -> Profile:
         """The profile that was asked for; what does not belong together is refused."""
         if system is not None and kind != CHAT:
@@ -65,6 +70,7 @@ class Profile:
         return cls(
             kind=kind,
             instruction=instruction,
+            questions=questions or {},
             system=system,
             shots=() if shots is None else _shots(shots, asked),
             stops=tuple(stops),
@@ -81,11 +87,13 @@ class Profile:
             "shots_sha256": _sha256(_examples(self.shots)) if self.shots else None,
             "stops": list(self.stops),
         }
+        if self.questions:
+            plain["questions_sha256"] = _sha256(dumps(dict(self.questions)))
         return {**plain, "id": _sha256(dumps(plain))}
 
     def text(self, problem: Problem) -> str:
         """What a base model reads on from; a chat model is asked this as a user's turn."""
-        question = asked(problem, self.instruction)
+        question = self._question(problem)
         if self.kind == FEW_SHOT:
             return f"{_examples(self.shots)}Problem: {question}\nSolution:"
         return question if self.kind == CHAT else f"{question}\n"
@@ -100,8 +108,12 @@ class Profile:
         if self.kind == FEW_SHOT:
             return (*tokenizer.begin, *tokenizer.encode(self.text(problem)))
         tokenizer = self.tokenizer(tokenizer)
-        question = asked(problem, self.instruction)
+        question = self._question(problem)
         return tokenizer.render_prompt(attrs.evolve(problem, problem=question))
+
+    def _question(self, problem: Problem) -> str:
+        said = self.questions.get(problem.id)
+        return asked(problem, self.instruction) if said is None else said
 
     def tokenizer(self, tokenizer: Tokenizer) -> Tokenizer:
         """The tokenizer with the template that the profile asks for, or without one."""

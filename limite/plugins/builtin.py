@@ -79,3 +79,9 @@ def limite_register(registry: Registrar) -> None:
 
     registry.logger("console", f"{plugins}.loggers.console:Console")
     registry.logger("jsonl", f"{plugins}.loggers.jsonl:JSONL")
+
+    benchmarks = f"{plugins}.benchmarks"
+    registry.benchmark("limite-easy", f"{benchmarks}.limite_easy:LimiteEasy")
+    registry.benchmark("limite-hard", f"{benchmarks}.limite_hard:LimiteHard")
+    registry.benchmark("limite-middle", f"{benchmarks}.limite_middle:LimiteMiddle")
+    registry.benchmark("limite-sums", f"{benchmarks}.limite_sums:LimiteSums")

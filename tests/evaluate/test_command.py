@@ -12,7 +12,8 @@ from limite.core.jsonl import read_json, read_jsonl
 from limite.core.separation import is_held_out
 from limite.evaluate.journal import JOURNAL, RESPONSES
 from limite.evaluate.models import LocalModel
-from limite.evaluate.shipped import FOLDER, problem_set, shipped
+from limite.evaluate.problem_sets import problem_set
+from limite.evaluate.shipped import FOLDER, shipped
 from limite.evaluate.significance import holm
 from limite.problems.gen.main import main as gen
 from limite.problems.verifiers.mathematics import Mathematics

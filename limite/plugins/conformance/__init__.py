@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from limite.plugins.conformance.advantage import advantage_laws as advantage_laws
     from limite.plugins.conformance.attention import attention_laws as attention_laws
     from limite.plugins.conformance.author_step import author_step_laws as author_step_laws
+    from limite.plugins.conformance.benchmark import benchmark_laws as benchmark_laws
     from limite.plugins.conformance.curriculum import curriculum_laws as curriculum_laws
     from limite.plugins.conformance.engine import engine_laws as engine_laws
     from limite.plugins.conformance.generator import generator_laws as generator_laws

@@ -12,19 +12,23 @@ from limite.core.jsonl import DamagedFile
 from limite.core.train.data.places import Place
 
 
-def rows_from(path: Path, place: Place, names: tuple[str, ...]) -> Iterator[tuple[Any, Place]]:
+def rows_from(
+    path: Path, place: Place, names: tuple[str, ...] | None = None
+) -> Iterator[tuple[Any, Place]]:
     """Every row as an object, with the place behind it; ``place.line`` is its number, from 1.
 
-    Of all columns those of ``names`` are read that are there.
+    Of all columns those of ``names`` are read that are there; without ``names`` all are.
     """
     line = place.line
     for number, batch in enumerate(_batches(path)):
         if number < place.offset:
             continue
-        columns = {name: batch.column(name) for name in names if name in batch.schema.names}
-        if not columns:
-            there = ", ".join(batch.schema.names) or "none"
-            raise LimiteError(f"{path}: has no column {' or '.join(names)}; there are {there}")
+        there = batch.schema.names
+        wanted = there if names is None else [name for name in names if name in there]
+        columns = {name: batch.column(name) for name in wanted}
+        if not columns and names:
+            others = ", ".join(there) or "none"
+            raise LimiteError(f"{path}: has no column {' or '.join(names)}; there are {others}")
         for row in range(place.skip if number == place.offset else 0, batch.num_rows):
             line += 1
             record = {name: column[row].as_py() for name, column in columns.items()}

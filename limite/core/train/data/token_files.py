@@ -50,15 +50,15 @@ def _in_folder(folder: Path) -> list[Path]:
         there = ", ".join(splits) or "none"
         raise LimiteError(f"{folder}: holds splits of a data set, and one is needed: {there}")
     if (folder / STATE).is_file():
-        return _saved(folder)
+        return saved_files(folder)
     found = sorted(each for each in folder.iterdir() if each.is_file() and _is_text(each))
     if not found:
         raise LimiteError(f"{folder}: holds no file that ends in {', '.join(LINES)} or {COLUMNS}")
     return found
 
 
-def _saved(folder: Path) -> list[Path]:
-    """The files that a saved data set lists."""
+def saved_files(folder: Path) -> list[Path]:
+    """The files that a saved data set lists, in its order."""
     state = read_json(folder / STATE)
     try:
         names = [str(each["filename"]) for each in state["_data_files"]]

@@ -44,6 +44,7 @@ STABLE = ("schedules.warmup_stable_decay:WarmupStableDecay", {})
 MUON = ("optimizers.muon:Muon", {})
 ADAMW = ("optimizers.adamw:AdamW", {"weight_decay": 0.1})
 JSONL = ("loggers.jsonl:JSONL", {})
+SEALED_FILE, SUMS = "benchmarks/sealed.py", ("benchmarks.limite_sums:LimiteSums", {})
 
 EXACT_FILE = "../problems/verifiers/exact.py"
 EXACT = ("../problems.verifiers.exact:Exact", {})
@@ -418,5 +419,36 @@ FAULTS: list[tuple[str, str, str, tuple[str, dict[str, Any]], str]] = [
         "        metrics.pop('tokens', None)\n        names = sorted(metrics,",
         JSONL,
         "leaves_metrics_alone",
+    ),
+    # Benchmarks
+    (
+        SEALED_FILE,
+        'self._told("file"), distinct=True)',
+        'self._told("file"), distinct=True)[:-1]',
+        SUMS,
+        "they_are_what_the_seal_says",
+    ),
+    (
+        SEALED_FILE,
+        'self._told("file"), distinct=True)',
+        'self._told("file"), distinct=True) * 2',
+        SUMS,
+        "no_problem_is_there_twice",
+    ),
+    (
+        SEALED_FILE,
+        'return files.read_problems(FOLDER / self._told("file"), distinct=True)',
+        "import random\n\n"  # whose state others move
+        "        found = files.read_problems(FOLDER / self._told('file'))\n"
+        "        return random.sample(found, len(found))",
+        SUMS,
+        "they_are_the_same_every_time",
+    ),
+    (
+        SEALED_FILE,
+        'return files.read_problems(FOLDER / self._told("file"), distinct=True)',
+        "return []",
+        SUMS,
+        "there_are_problems_with_answers",
     ),
 ]
