@@ -1,11 +1,17 @@
-"""The interval of an accuracy and of a paired difference, also where resampling shows no spread.
+"""The interval of an accuracy and of a paired difference, also where resampling cannot tell.
 
 Problems that all agree resample to the same share every time. A bootstrap interval of them is a
 point, which would claim certainty from a handful of problems. There an interval that looks at their
 number takes its place.
 
-Of few problems the bootstrap is too narrow: it takes their spread for the true one. Below
-``ENOUGH`` problems its ends are therefore taken further out, where Student's t would have them (the
+Of few problems, or of a lopsided set (nearly all solved, or hardly any), the bootstrap is too sure:
+it takes the spread it sees for the true one, and misses on one side. ``P`` problems are enough for
+it where ``P >= 28 + 25 g^2``, with ``g`` the skewness over problems (Sugden, Smith and Jones,
+"Cochran's rule for simple random sampling", 2000). With fewer an accuracy has Wilson's interval at
+the number of questions that the score is worth.
+
+A difference is no share. Of fewer than ``ENOUGH`` problems, or where fewer than ``CHANGED`` of them
+changed, the ends of its bootstrap are taken further out, where Student's t would have them (the
 expanded percentile interval, arXiv 1411.5279). The ends stay whole numbers of responses.
 """
 
@@ -20,13 +26,21 @@ import attrs
 
 from limite.evaluate import student
 from limite.evaluate.bootstrap import exact_interval
+from limite.evaluate.effective import Shape, effective_interval
 from limite.evaluate.shares import wilson
 
 ENOUGH = 30
 """So many problems need no widening: from here on the plain bootstrap covers what it says."""
+CHANGED = 10
+"""With fewer problems that changed, these alone say how far changes spread."""
+LEAST, PER_SKEWNESS = 28, 25
 FEW = "exact, widened for few problems"
+FEW_CHANGED = "exact, widened for few changes"
 SURE = 1 - 1e-9  # a confidence beyond this would ask for less mass than rounding leaves
 
+PLAIN = "problem bootstrap, exact"
+EFFECTIVE = "Wilson at the effective number of questions: too few problems for so lopsided a set"
+WILSON = "Wilson over problems: one response to each, and too few for the bootstrap"
 WITHOUT_SPREAD = "Wilson over problems: the bootstrap has no spread here"
 
 
@@ -45,44 +59,54 @@ def bootstrap_confidence(problems: int, confidence: float) -> float:
     """The confidence at which to read the bootstrap so that it covers ``confidence``."""
     if not 2 <= problems < ENOUGH:
         return confidence
-    reach = student.quantile(confidence, problems - 1) * sqrt(problems / (problems - 1))
+    return _widened(problems, problems - 1, confidence)
+
+
+@cache
+def _widened(problems: int, freedom: int, confidence: float) -> float:
+    reach = student.quantile(confidence, freedom) * sqrt(problems / (problems - 1))
     return min(SURE, 1 - 2 * NormalDist().cdf(-reach))
 
 
 def accuracy_interval(counts: Sequence[int], samples: int, confidence: float = 0.95) -> Interval:
     """The interval of the share of correct responses, ``counts`` of ``samples`` to each problem.
 
-    The exact problem bootstrap, widened for few problems. Where it has no width, Wilson's interval
-    with problems as trials, at the share they have in common: 0 of 16 gives ``[0, 0.194]``.
+    The exact problem bootstrap, where there are enough problems for it; else Wilson's interval at
+    the effective number of questions, rounded to whole responses. With one response to each problem
+    that is Wilson's own. Where all problems agree, Wilson's with problems as trials, at the share
+    they have in common: 0 of 16 gives ``[0, 0.194]``.
     """
-    low, high = exact_interval(counts, bootstrap_confidence(len(counts), confidence))
     total = len(counts) * samples
-    if low < high:
-        return Interval(
-            low=low / total,
-            high=high / total,
-            counts=(low, high),
-            method=f"problem bootstrap, {_how(len(counts))}",
-        )
-    below, above = wilson(sum(counts) / samples, len(counts), confidence)
-    return Interval(low=below, high=above, counts=None, method=WITHOUT_SPREAD)
+    shape = Shape.of(counts)
+    if shape.variance == 0:
+        below, above = wilson(sum(counts) / samples, len(counts), confidence)
+        return Interval(low=below, high=above, counts=None, method=WITHOUT_SPREAD)
+    if len(counts) >= LEAST + PER_SKEWNESS * shape.skewness**2:
+        ends, method = exact_interval(counts, confidence), PLAIN
+    elif samples > 1:
+        ends, method = effective_interval(counts, samples, confidence), EFFECTIVE
+    else:
+        below, above = wilson(sum(counts), len(counts), confidence)
+        return Interval(low=below, high=above, counts=None, method=WILSON)
+    return Interval(low=ends[0] / total, high=ends[1] / total, counts=ends, method=method)
 
 
 def difference_interval(changes: Sequence[int], samples: int, confidence: float = 0.95) -> Interval:
     """The interval of a paired difference, ``changes`` in correct responses of each problem.
 
-    The exact paired bootstrap, widened for few problems. Where it has no width, the difference
-    widened on each side by the upper end of Wilson's interval for none of the problems: as many
-    might have changed otherwise.
+    The exact paired bootstrap, widened where problems or changes are few. Where it has no width,
+    the difference widened on each side by the upper end of Wilson's interval for none of the
+    problems: as many might have changed otherwise.
     """
-    low, high = exact_interval(changes, bootstrap_confidence(len(changes), confidence))
+    level, how = _difference_level(changes, confidence)
+    low, high = exact_interval(changes, level)
     total = len(changes) * samples
     if low < high:
         return Interval(
             low=low / total,
             high=high / total,
             counts=(low, high),
-            method=f"paired problem bootstrap, {_how(len(changes))}",
+            method=f"paired problem bootstrap, {how}",
         )
     middle = sum(changes) / total
     _, reach = wilson(0, len(changes), confidence)
@@ -94,5 +118,11 @@ def difference_interval(changes: Sequence[int], samples: int, confidence: float 
     )
 
 
-def _how(problems: int) -> str:
-    return "exact" if problems >= ENOUGH else FEW
+def _difference_level(changes: Sequence[int], confidence: float) -> tuple[float, str]:
+    """The confidence at which to read the bootstrap of changes, and how that is called."""
+    problems, changed = len(changes), sum(change != 0 for change in changes)
+    if problems > changed and 0 < changed < CHANGED:
+        return _widened(problems, max(1, changed - 1), confidence), FEW_CHANGED
+    if 2 <= problems < ENOUGH:
+        return bootstrap_confidence(problems, confidence), FEW
+    return confidence, "exact"

@@ -20,9 +20,10 @@ from limite.core.rollout.budget import (
 from limite.core.rollout.grading import verdicts_on
 from limite.core.types import FINISH_REASONS, Answer, FinishReason, Problem, Response, Verdict
 from limite.evaluate import protocol as terms
+from limite.evaluate.bootstrap import exact_interval
 from limite.evaluate.compare import SCOPE
 from limite.evaluate.hierarchical import hierarchical_interval
-from limite.evaluate.intervals import accuracy_interval, bootstrap_confidence
+from limite.evaluate.intervals import PLAIN, accuracy_interval, bootstrap_confidence
 from limite.evaluate.majority import majority_correct
 from limite.evaluate.passk import mean_pass_at_k
 from limite.evaluate.power import POWER, assumed_spread, detectable, power_text
@@ -198,6 +199,7 @@ def summary(
     timeouts = grader["timeout"]
     closed = sum(reasoning_is_closed(one.response.text) for one in graded)
     agreed = majority_correct([_stated(group, protocol) for group in groups], verifier)
+    plain = exact_interval(counts, confidence)
     wide = hierarchical_interval(counts, samples, bootstrap_confidence(len(groups), confidence))
     seen = detectable(assumed_spread(counts, samples), len(groups), confidence=confidence)
     return {
@@ -218,6 +220,11 @@ def summary(
         "interval": [found.low, found.high],
         "interval_count": None if found.counts is None else list(found.counts),
         "method": found.method,
+        "bootstrap": {
+            "interval_count": list(plain),
+            "interval": [end / total for end in plain],
+            "method": PLAIN,
+        },
         "first_sample": {
             "correct": first,
             "total": len(groups),

@@ -14,10 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limite.core.errors import LimiteError
+from limite.evaluate import student
 from limite.evaluate.bootstrap import exact_interval, monte_carlo_interval, sum_distribution
+from limite.evaluate.effective import effective_interval
 from limite.evaluate.intervals import (
+    CHANGED,
+    EFFECTIVE,
     ENOUGH,
     FEW,
+    FEW_CHANGED,
+    PLAIN,
+    WILSON,
     WITHOUT_SPREAD,
     accuracy_interval,
     bootstrap_confidence,
@@ -270,28 +277,93 @@ def test_problems_that_all_change_alike_are_not_certain_either(problems, samples
     assert widths[0] >= widths[1] > 0
 
 
-@given(st.lists(st.integers(0, 4), min_size=2, max_size=40).filter(lambda c: len(set(c)) > 1))
-def test_problems_that_differ_keep_the_bootstrap(counts):
-    found = accuracy_interval(counts, 4)
-    low, high = exact_interval(counts, bootstrap_confidence(len(counts), 0.95))
-    assert found.counts == (low, high)
-    assert (found.low, found.high) == (low / (4 * len(counts)), high / (4 * len(counts)))
-    assert low < high
-    paired = difference_interval([count - 2 for count in counts], 4)
-    assert paired.counts == (low - 2 * len(counts), high - 2 * len(counts))
+some_counts = st.lists(st.integers(0, 4), min_size=2, max_size=80).filter(
+    lambda counts: len(set(counts)) > 1
+)
 
 
-@given(st.lists(st.integers(0, 4), min_size=2, max_size=40).filter(lambda c: len(set(c)) > 1))
-def test_few_problems_widen_the_bootstrap_and_enough_leave_it(counts):
+def skewness(values):
+    table = np.asarray(values, dtype=np.float64)
+    away = table - table.mean()
+    return float((away**3).mean() / (away**2).mean() ** 1.5)
+
+
+@given(some_counts)
+def test_an_accuracy_has_the_bootstrap_where_problems_are_enough_for_it(counts):
     found = accuracy_interval(counts, 4)
-    low, high = exact_interval(counts)
-    if len(counts) >= ENOUGH:
-        assert found.counts == (low, high)
-        assert found.method == "problem bootstrap, exact"
+    needed = 28 + 25 * skewness(counts) ** 2
+    if abs(len(counts) - needed) > 1e-6:
+        assert (found.method == PLAIN) == (len(counts) > needed)
+    if found.method == PLAIN:
+        assert found.counts == exact_interval(counts)
     else:
-        assert found.counts is not None
-        assert found.counts[0] <= low < high <= found.counts[1]
+        assert found.method == EFFECTIVE
+    low, high = found.counts
+    assert (found.low, found.high) == (low / (4 * len(counts)), high / (4 * len(counts)))
+    assert 0 <= low <= sum(counts) <= high <= 4 * len(counts)
+    assert low < high
+    mirrored = accuracy_interval([4 - count for count in counts], 4)
+    assert mirrored.method == found.method
+    assert abs(mirrored.counts[0] - (4 * len(counts) - high)) <= 1  # a tie of rounding
+
+
+def plainly_effective(counts, samples):
+    """Every share that the score does not refute, looked for on a fine grid."""
+    table = np.asarray(counts, dtype=np.float64) / samples
+    problems, share = len(table), table.mean()
+    away = table - share
+    error = (away**2).sum() / (problems - 1) / problems
+    questions = min(share * (1 - share) / error, problems * samples)
+    spread = 2 + ((away**4).mean() / (away**2).mean() ** 2 - 3) * (problems - 1) / problems
+    freedom = max(problems - 1, 2 * (problems - 1) / spread if spread > 1e-9 else 1e9)
+    reach = student.quantile(0.95, round(min(freedom, 1e4)))
+    grid = np.linspace(0, 1, 200_001)
+    kept = grid[(share - grid) ** 2 <= reach**2 * grid * (1 - grid) / questions + 1e-12]
+    return kept.min() * problems * samples, kept.max() * problems * samples
+
+
+@given(some_counts)
+def test_the_effective_interval_is_what_a_score_does_not_refute(counts):
+    found = effective_interval(counts, 4, 0.95)
+    assert found == pytest.approx(plainly_effective(counts, 4), abs=0.501)
+
+
+def test_two_intervals_of_lopsided_sets():
+    """111 of 120, of which two problems have nearly all that is wrong; and of one sample each."""
+    counts = [4] * 26 + [3, 3, 1, 0]
+    assert sum(counts) == 111
+    found = accuracy_interval(counts, 4)
+    assert (found.counts, found.method) == ((95, 117), EFFECTIVE)
+    assert exact_interval(counts) == (100, 119)
+    few = accuracy_interval([1] * 28 + [0] * 2, 1)
+    assert (few.low, few.high) == wilson(28, 30)
+    assert (few.counts, few.method) == (None, WILSON)
+
+
+@given(some_counts)
+def test_a_difference_keeps_the_bootstrap_and_widens_it_where_little_changed(counts):
+    changes = [count - 2 for count in counts]
+    found = difference_interval(changes, 4)
+    low, high = exact_interval(changes)
+    changed = sum(change != 0 for change in changes)
+    if changed < CHANGED and changed < len(changes):
+        assert found.method.endswith(FEW_CHANGED)
+    elif len(changes) < ENOUGH:
         assert found.method.endswith(FEW)
+    else:
+        assert found.counts == (low, high)
+        assert found.method == "paired problem bootstrap, exact"
+        return
+    assert found.counts is not None
+    assert found.counts[0] <= low < high <= found.counts[1]
+
+
+def test_one_change_of_many_problems_is_no_certainty():
+    found = difference_interval([4] + [0] * 199, 4)
+    assert found.low == 0
+    assert exact_interval([4] + [0] * 199) == (0, 12)
+    assert found.counts is not None
+    assert found.counts[1] > 20
 
 
 @pytest.mark.parametrize("confidence", [0.8, 0.95, 0.999])

@@ -106,6 +106,11 @@ def accuracy(run: Run, found: Sequence[Evaluation]) -> str:
             " Where all problems agree, resampling them shows no spread: the interval is then "
             "Wilson's, over problems."
         )
+    if any("too few" in str(table.get("method", "")) for table in _measured(run)):
+        note += (
+            " Where problems are too few for resampling, the interval of an accuracy is Wilson's, "
+            "at the number of questions that the score is worth."
+        )
     if len(compared) > 1:
         note += f" {len(compared)} comparisons; the intervals are not adjusted for their number"
         note += ", the p-values after Holm are." if several else "."
