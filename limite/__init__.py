@@ -52,13 +52,16 @@ if TYPE_CHECKING:
     from limite.core.recipe.stages import Eval as Eval
     from limite.core.recipe.stages import FitCritic as FitCritic
     from limite.core.recipe.stages import Greedy as Greedy
+    from limite.core.recipe.stages import MadeTexts as MadeTexts
     from limite.core.recipe.stages import Mix as Mix
+    from limite.core.recipe.stages import OwnSolutions as OwnSolutions
     from limite.core.recipe.stages import Preference as Preference
     from limite.core.recipe.stages import Pretrain as Pretrain
     from limite.core.recipe.stages import Probe as Probe
     from limite.core.recipe.stages import Soup as Soup
     from limite.core.recipe.stages import Source as Source
     from limite.core.recipe.stages import StrongWeak as StrongWeak
+    from limite.core.recipe.stages import Taught as Taught
     from limite.core.recipe.stages import Unstable as Unstable
     from limite.core.rollout.shaping import OverlongPenalty as OverlongPenalty
     from limite.core.seeds import Seeds as Seeds
@@ -142,8 +145,8 @@ _MODULES = {
     "limite.core.pretrained.tokenizer": "PretrainedTokenizer",
     "limite.core.recipe.recipe": "Recipe",
     "limite.core.recipe.stages": (
-        "CriticSettings Distill Eval FitCritic Greedy Mix Preference Pretrain Probe RL SFT Soup "
-        "Source StrongWeak Unstable"
+        "CriticSettings Distill Eval FitCritic Greedy MadeTexts Mix OwnSolutions Preference "
+        "Pretrain Probe RL SFT Soup Source StrongWeak Taught Unstable"
     ),
     "limite.core.rollout.shaping": "OverlongPenalty",
     "limite.core.seeds": "Seeds",

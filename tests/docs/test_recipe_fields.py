@@ -29,13 +29,16 @@ from limite.core.recipe.stages import (
     Eval,
     FitCritic,
     Greedy,
+    MadeTexts,
     Mix,
+    OwnSolutions,
     Preference,
     Pretrain,
     Probe,
     Soup,
     Source,
     StrongWeak,
+    Taught,
     Unstable,
 )
 from limite.core.rollout.repetition import RepetitionDetector
@@ -62,6 +65,9 @@ PARTS = (
     CriticSettings,
     Greedy,
     StrongWeak,
+    MadeTexts,
+    Taught,
+    OwnSolutions,
 )
 SETTINGS = (Recipe, *STAGES, *PARTS, *MODELS, *TOKENIZERS)
 

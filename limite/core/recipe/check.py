@@ -20,10 +20,11 @@ from limite.core.recipe.actor_checks import turn_faults
 from limite.core.recipe.cost import Plan, plan_of
 from limite.core.recipe.critic_checks import critic_faults, fitting_faults, rollout_faults
 from limite.core.recipe.curriculum_checks import curriculum_faults
-from limite.core.recipe.data_checks import pair_faults, trace_faults
+from limite.core.recipe.data_checks import pair_faults, teacher_faults, trace_faults
 from limite.core.recipe.engine_checks import engine_faults
 from limite.core.recipe.kernel_checks import kernel_survey
 from limite.core.recipe.load import LoadedRecipe, draft_recipe, finished, in_order
+from limite.core.recipe.made_checks import made_faults, own_faults, taught_faults
 from limite.core.recipe.naming import earlier_stages, misnamed, policies_before
 from limite.core.recipe.objective_checks import (
     column_faults,
@@ -55,11 +56,13 @@ from limite.core.recipe.stages import (
     Distill,
     Eval,
     FitCritic,
+    MadeTexts,
     Preference,
     Pretrain,
     Soup,
     Stage,
     StrongWeak,
+    Taught,
 )
 from limite.core.registry import Registry
 from limite.core.types import Answer, Group, Problem, Response
@@ -165,18 +168,32 @@ def look_over(recipe: Recipe, registry: Registry, *, complete: bool = True) -> F
         elif isinstance(stage, Distill):
             watch = questions.after(name)
             ask(trace_faults(recipe, name, stage, texts, in_data, watch, readable=readable), *place)
+            taught = getattr(stage, "taught", None)
+            if isinstance(taught, Taught):
+                found = taught_faults(
+                    recipe, name, stage, taught, registry, texts, in_data, readable=readable
+                )
+                ask(found, *place, "taught")
+            ask(teacher_faults(recipe, name, stage, texts, in_data, readable=readable), *place)
         elif isinstance(stage, Soup):
             found = soup_faults(recipe, name, stage, registry, texts, in_data, readable=readable)
             ask(found, *place)
             ask(soup_overlap_faults(name, stage, questions), *place)
         elif isinstance(stage, Pretrain):
+            made: list[str] = []
+            of_problems = getattr(stage, "made", None)
+            if isinstance(of_problems, MadeTexts) and readable:
+                found = made_faults(recipe, name, of_problems, registry, made, in_data)
+                ask(found, *place, "made")
             found = pretrain_faults(
-                recipe, name, stage, texts, in_data, questions, readable=readable
+                recipe, name, stage, made, texts, in_data, questions, readable=readable
             )
             ask(found, *place)
         else:
             found = problem_faults(recipe, name, stage, registry, texts, in_data, readable=readable)
             ask(found, *place)
+        if isinstance(stage, SFT):
+            ask(own_faults(recipe, name, stage, texts), *place)
         if isinstance(stage, (Pretrain, SFT, RL, Preference, Distill)):
             ask(column_faults(stage, registry), *place)
         if isinstance(stage, (RL, Distill)) and readable:

@@ -175,11 +175,18 @@ def _stage_plan(
         steps = updates = stage.steps
         rows = stage.steps * stage.batch
         trained = round(rows * texts.mean_document)
-        teacher = 0 if stage.teacher is None else _parameters(stage.teacher, spec)
+        model = stage.teaching
+        teacher = 0
+        if model is not None:
+            teacher = parameters if model.stage else _parameters(str(model.path), spec)
         passes = 4 if stage.on_policy else 3  # forward and twice that back; what is sampled once
         operations = (2.0 * passes * parameters + 2.0 * teacher) * trained
         operations += passes * rows * mixing(texts.mean_document)
         sampled = rows * stage.response_tokens if stage.on_policy else 0
+        if stage.asked is not None:
+            sampled += stage.asked.count * stage.asked.max_tokens
+            asked = stage.asked.count * (texts.mean_prompt + stage.asked.max_tokens)
+            operations += 2.0 * teacher * asked
         longest = max(stage.microbatch_tokens, texts.longest_document)
         longest = min(longest, stage.batch * texts.longest_document)
         memory += (

@@ -6,7 +6,7 @@ that says whether they fit, and what training on them will cost.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -17,6 +17,7 @@ from limite.core.errors import LimiteError, Mistake, sentence
 from limite.core.jsonl import DamagedFile
 from limite.core.model.settings import Model
 from limite.core.pretrained.settings import at
+from limite.core.recipe.naming import misnamed, policies_before
 from limite.core.recipe.overlap_checks import Watch
 from limite.core.recipe.problem_checks import Texts
 from limite.core.recipe.recipe import Recipe
@@ -174,7 +175,7 @@ def trace_faults(
     *,
     readable: bool,
 ) -> Iterator[Fault]:
-    """What is wrong with a stage's texts and with its teacher; mistakes in files go into ``files``.
+    """What is wrong with a stage's texts; mistakes in files go into ``files``.
 
     ``watch`` knows what later stages ask. With a tokenizer that is not ``readable`` lines are read
     and not encoded.
@@ -186,8 +187,16 @@ def trace_faults(
         yield Fault(("max_tokens",), f"{message}, got {stage.max_tokens}")
     if stage.on_policy and stage.teacher is None:
         yield Fault(("teacher",), "is needed to judge what the student writes ('on_policy')")
+    if stage.taught is not None and stage.traces is not None:
+        yield Fault(("traces",), "has no use: with 'taught' the texts are answers to problems")
+    if stage.taught is None and stage.traces is None:
+        message = "is missing: texts come from a file ('traces'), or a teacher is asked ('taught')"
+        yield Fault(("traces",), message)
+    if stage.taught is not None and stage.teacher is None and not stage.on_policy:
+        yield Fault(("teacher",), "is needed to answer problems ('taught')")
+    if stage.traces is None:
+        return
     limit = longest_of(stage, context or 2**31)
-    yield from teacher_faults(recipe, stage, limit, files, readable=readable)
     if readable:
         ends = [*end_faults(recipe.tokenizer)]
         yield from ends
@@ -227,16 +236,33 @@ def trace_faults(
 
 
 def teacher_faults(
-    recipe: Recipe, stage: Distill, longest: int, files: list[Mistake], *, readable: bool
+    recipe: Recipe,
+    name: str,
+    stage: Distill,
+    texts: Mapping[str, Texts],
+    files: list[Mistake],
+    *,
+    readable: bool,
 ) -> Iterator[Fault]:
-    """The teacher must be a model that reads the same ids, and texts as long."""
-    if stage.teacher is None:
+    """The teacher must be an earlier policy, or a model that reads the same ids, and as long
+    ``texts``."""
+    teacher = stage.teaching
+    if teacher is None:
         return
     path = ("teacher",)
-    if not stage.reads_lists:
+    if not stage.reads_lists and stage.asked is None:
         yield Fault(path, "has no use: the objective does not read what it finds likely")
+    if teacher.stage is not None:
+        right = policies_before(recipe, name)
+        why = misnamed(recipe, name, teacher.said, right, "does not train a policy", path=True)
+        if why is not None:
+            yield Fault(path, why)
+        return
+    longest = longest_of(stage, context_of(recipe) or 2**31)
+    if stage.taught is not None:
+        longest = min(longest, texts[name].longest_document)
     for message in directory_faults(
-        recipe, stage.teacher, stage.teacher_dtype, longest, files, readable=readable
+        recipe, teacher.said, stage.teacher_dtype, longest, files, readable=readable
     ):
         yield Fault(path, message)
 

@@ -12,7 +12,7 @@ from limite.core.recipe.context import earlier_training
 from limite.core.recipe.load import LoadedRecipe
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.rundir import RunDirectory
-from limite.core.recipe.stages import RL, FitCritic, Preference, Soup
+from limite.core.recipe.stages import RL, SFT, Distill, FitCritic, Preference, Soup
 
 
 def chosen_stages(recipe: Recipe, only: Sequence[str]) -> list[str]:
@@ -40,6 +40,10 @@ def needed_by(recipe: Recipe, name: str) -> list[str]:
         others.append(stage.critic.start)
     if isinstance(stage, Preference) and stage.sampled is not None:
         others += [model.stage for model in stage.sampled.models.values()]
+    if isinstance(stage, SFT) and stage.own is not None:
+        others += stage.own.rollouts
+    if isinstance(stage, Distill) and stage.teaching is not None:
+        others.append(stage.teaching.stage)
     named = [other for other in others if other in recipe.stages]
     return list(dict.fromkeys([*needed, *named]))
 

@@ -24,12 +24,13 @@ from limite.core.tokenizer import Tokenizer
 from limite.core.train.data.arrow_rows import count_rows
 from limite.core.train.data.places import Place, bytes_before
 from limite.core.train.data.records import TOLD, first_few
-from limite.core.train.data.token_documents import documents_from
+from limite.core.train.data.token_documents import document_of, documents_from
 from limite.core.train.data.token_files import COLUMNS, text_files
 
 CHECKED = 50_000
 COUNTED = 10_000
 BUFFERED_BYTES = 4  # of a token
+OF_PROBLEMS = "problems with worked solutions"
 
 
 @attrs.define(kw_only=True)
@@ -101,6 +102,7 @@ def pretrain_faults(
     recipe: Recipe,
     name: str,
     stage: Pretrain,
+    made: Sequence[str],
     texts: dict[str, Texts],
     files: list[Mistake],
     questions: Questions,
@@ -109,9 +111,12 @@ def pretrain_faults(
 ) -> Iterator[Fault]:
     """What is wrong with a stage's texts; mistakes in files go into ``files``.
 
-    With a tokenizer that is not ``readable`` nothing can be read.
+    ``made`` are the first of those that are made of problems. With a tokenizer that is not
+    ``readable`` nothing can be read.
     """
     texts[name] = Texts()
+    if not stage.weights and stage.made is None:
+        yield Fault(("sources",), "is missing: texts come from 'sources', are 'made', or both")
     if stage.validation in stage.weights:
         message = "is a source as well, and what is measured is never trained on"
         yield Fault(("validation",), message)
@@ -154,6 +159,12 @@ def pretrain_faults(
             rows += [
                 min(longest, tokens - 1 - start) + 1 for start in range(0, tokens - 1, longest)
             ]
+    if stage.made is not None and made:
+        lengths = [len(document_of({"text": said}, recipe.tokenizer).ids) for said in made]
+        looks[OF_PROBLEMS] = SourceLook(
+            lengths=lengths, documents=len(lengths), share=len(lengths) / stage.made.documents
+        )
+        rows += [min(longest + 1, tokens) for tokens in lengths]
     notes = [*_told(stage, looks), *notes]
     texts[name] = Texts(documents=rows, items=sum(each.documents for each in looks.values()))
     texts[name] = attrs.evolve(texts[name], notes=tuple(notes))
@@ -172,14 +183,17 @@ def told_of_file(
 def _told(stage: Pretrain, looks: dict[str, SourceLook]) -> Iterator[str]:
     """What will be read, in a line for each source and one for all."""
     total = stage.steps * stage.batch_tokens
-    weights = sum(stage.weights.values())
+    weighted = dict(stage.weights)
+    if stage.made is not None:
+        weighted[OF_PROBLEMS] = stage.made.weight
+    weights = sum(weighted.values())
     buffered = 0.0
     yield (
         f"{stage.steps:,} updates of {stage.batch_tokens:,} targets, {total:,} in all; "
         f"{stage.microbatch_tokens:,} at a time"
     )
     for said, look in looks.items():
-        share = stage.weights[said] / weights
+        share = weighted[said] / weights
         about = "" if look.exact else "about "
         documents = round(look.documents / max(look.share, 1e-9))
         text = (

@@ -7,7 +7,7 @@ by many problems of every arm; a longer one may still come up in the run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 import attrs
@@ -64,7 +64,7 @@ class Texts:
 
 def mix_of(stage: Stage) -> Mix:
     """The problems of a stage."""
-    return cast(SFT | RL | Eval, stage).problems
+    return cast(Mix, cast(SFT | RL | Eval, stage).problems)
 
 
 def problem_faults(
@@ -83,7 +83,7 @@ def problem_faults(
     problems are drawn and not encoded.
     """
     texts[name] = Texts()
-    if not hasattr(stage, "problems"):
+    if getattr(stage, "problems", None) is None:
         return
     mix = mix_of(stage)
     wrong: set[str] = set()
@@ -101,7 +101,7 @@ def problem_faults(
         return
     texts_of_problems = [each.problem for each in problems]
     if isinstance(stage, SFT):
-        unwritten = [*_style_faults(problems, stage.styles)]
+        unwritten = [*style_faults(problems, stage.styles)]
         yield from unwritten
         if not unwritten:
             picked = [pick_style(each, stage.styles, seeds) for each in problems]
@@ -195,16 +195,25 @@ def drawn(stage: Stage, registry: Registry, seeds: Seeds) -> list[Problem]:
     return problems
 
 
-def _style_faults(problems: Sequence[Problem], styles: Iterable[str]) -> Iterator[Fault]:
-    for style in styles:
-        lacking = next((each for each in problems if style not in each.solutions), None)
-        if lacking is not None:
-            arm = str(lacking.meta["arm"])
-            generator = arm if is_file(arm) else lacking.source.get("generator", "the problems")
-            near = did_you_mean(style, lacking.solutions)
-            there = "" if near else f"; there are {', '.join(lacking.solutions)}"
-            message = f"no solutions in this style from {generator!r}{near}{there}"
-            yield Fault(("styles", style), message)
+def style_faults(problems: Sequence[Problem], styles: Mapping[str, float]) -> Iterator[Fault]:
+    """A style that no problem is solved in, or problems that are solved in none of them."""
+    unknown = [style for style in styles if not any(style in each.solutions for each in problems)]
+    wanted = [style for style, weight in styles.items() if weight]
+    unsolved = next((each for each in problems if not set(wanted) & {*each.solutions}), None)
+    lacking = unsolved if unsolved is not None else next(iter(problems), None)
+    if lacking is None:
+        return
+    arm = str(lacking.meta["arm"])
+    generator = arm if is_file(arm) else lacking.source.get("generator", "the problems")
+    for style in unknown:
+        near = did_you_mean(style, lacking.solutions)
+        there = "" if near else f"; there are {', '.join(lacking.solutions)}"
+        message = f"no solutions in this style from {generator!r}{near}{there}"
+        yield Fault(("styles", style), message)
+    if unsolved is not None and not unknown:
+        there = ", ".join(unsolved.solutions) or "none"
+        message = f"{generator!r} has solutions in none of these; its own are {there}"
+        yield Fault(("styles",), message)
 
 
 def text_faults(recipe: Recipe, stage: Stage, texts: Texts) -> Iterator[Fault]:

@@ -23,15 +23,15 @@ class Document:
 
 
 def pick_style(problem: Problem, styles: Mapping[str, float], seeds: Seeds) -> str:
-    """One style of worked solution, drawn by weight; the same for the problem ever after."""
-    missing = [style for style in styles if style not in problem.solutions]
-    if missing:
-        near = did_you_mean(missing[0], problem.solutions)
+    """One of the styles that the problem is solved in, by weight; the same one ever after."""
+    names = [style for style in styles if style in problem.solutions]
+    if not any(styles[name] for name in names):
+        missing = next(iter(styles))
+        near = did_you_mean(missing, problem.solutions)
         raise LimiteError(
-            f"styles: the problems have no solutions in the style {missing[0]!r}{near}; "
+            f"styles: the problems have no solutions in the style {missing!r}{near}; "
             f"they have {', '.join(problem.solutions)}"
         )
-    names = list(styles)
     rng = seeds.stream("style", problem.id)
     return rng.choices(names, weights=[styles[name] for name in names])[0]
 

@@ -356,7 +356,7 @@ def test_what_is_wrong_with_a_teacher_is_told(texts: Path, teacher: Path, tmp_pa
     for name, content in character_files(attrs.evolve(TOKENIZER, alphabet=alphabet), 32).items():
         (other / name).write_bytes(content)
     cases = [
-        (["stages.distill.teacher=nowhere"], "teacher: there is no directory 'nowhere'"),
+        (["stages.distill.teacher=./nowhere"], "there is no directory './nowhere'"),
         (["stages.distill.on_policy=true"], "teacher: is needed to judge"),
         ([f"stages.distill.teacher={tmp_path}"], "config.json"),
         ([f"stages.distill.teacher={other}"], "has another tokenizer: its id"),

@@ -254,7 +254,7 @@ def test_mistakes_of_files_are_told_all_at_once(texts: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ("sources={}", "must name at least one entry"),
+        ("sources={}", "texts come from 'sources', are 'made', or both"),
         ("batch_tokens=0", "batch_tokens"),
         ("shuffle_document=3", "did you mean 'shuffle_documents'"),
     ],

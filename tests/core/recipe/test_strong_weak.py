@@ -22,8 +22,8 @@ from limite.core.recipe.context import RunStopped
 from limite.core.recipe.engine import RunResult, go_on, start
 from limite.core.recipe.load import load_recipe
 from limite.core.recipe.only import needed_by
-from limite.core.recipe.runners import preference, strong_weak
-from limite.core.recipe.runners.strong_weak import is_pair
+from limite.core.recipe.runners import asking, preference
+from limite.core.recipe.runners.asking import is_pair
 from limite.core.recipe.verify import verify_run
 from limite.core.rollout.stop import StopRequest
 from limite.core.rollout.store import read_groups
@@ -47,7 +47,7 @@ def run(out: Path, *sets: str, name: str | None = None, echo: Any = quiet) -> Ru
 def few_at_once() -> Any:
     """Several files of few problems each."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(strong_weak, "AT_ONCE", 16)
+        patch.setattr(asking, "AT_ONCE", 16)
         yield
 
 
@@ -119,7 +119,7 @@ def test_a_stage_that_was_stopped_asks_nothing_twice(
     stops: list[StopRequest] = []
     before = StopRequest.__enter__
     asked: list[str] = []
-    responses = strong_weak.responses
+    responses = asking.responses
 
     def enter(self: StopRequest) -> StopRequest:
         stops.append(self)
@@ -132,7 +132,7 @@ def test_a_stage_that_was_stopped_asks_nothing_twice(
         return responses(context, settings, model, problems, *rest)
 
     monkeypatch.setattr(StopRequest, "__enter__", enter)
-    monkeypatch.setattr(strong_weak, "responses", look)
+    monkeypatch.setattr(asking, "responses", look)
     with pytest.raises(RunStopped, match="what was sampled is kept"):
         run(tmp_path, name="stopped")
     assert len(asked) == 32

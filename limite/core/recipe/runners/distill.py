@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-import attrs
 import torch
 
 from limite.core.errors import Mistake
 from limite.core.jsonl import write_jsonl
 from limite.core.kinds import LRSchedule, Objective, Optimizer, Request
-from limite.core.pretrained.settings import at
+from limite.core.recipe.runners.asking import asked_problems, model_of
 from limite.core.recipe.runners.records import refuse_missing_rollouts, written_lines
 from limite.core.recipe.runners.session import TrainingSession
 from limite.core.recipe.runners.stage_data import forget_data
@@ -27,6 +26,7 @@ from limite.core.recipe.stages.distillation import LISTS
 from limite.core.rollout.sampler import Sampler
 from limite.core.seeds import Seeds
 from limite.core.train.accumulate import microbatches
+from limite.core.train.data.prompts import Prompt
 from limite.core.train.data.records import read_records
 from limite.core.train.documents import batch_indexes
 from limite.core.train.replay import Row, replay
@@ -43,19 +43,28 @@ def training_hashes(context: StageContext) -> set[str]:
     stage = cast(Distill, context.stage)
     return {
         each
-        for _, trace in read_records(stage.traces, reader_of(stage))
-        if not isinstance(trace, Mistake) and not trace.prompt.held_out(stage.held_out)
-        for each in trace.prompt.hashes
+        for prompt in prompts_of(context, stage)
+        if not prompt.held_out(stage.held_out)
+        for each in prompt.hashes
     }
 
 
+def prompts_of(context: StageContext, stage: Distill) -> Iterator[Prompt]:
+    """Those of the stage's file, or all that a teacher or the student is asked."""
+    if stage.taught is not None:
+        for problem in asked_problems(context, stage.taught.problems, stage.taught.count):
+            yield Prompt(problem.problem)
+        return
+    assert stage.traces is not None
+    for _, trace in read_records(stage.traces, reader_of(stage)):
+        if not isinstance(trace, Mistake):
+            yield trace.prompt
+
+
 def teacher_of(context: StageContext, stage: Distill) -> Decoder | None:
-    """The model in the teacher's directory, frozen; None without one."""
-    if stage.teacher is None:
-        return None
-    settings = attrs.evolve(at(stage.teacher), dtype=stage.teacher_dtype)
-    decoder = settings.decoder(context.tokenizer.vocabulary, Seeds(0))
-    return decoder.eval().requires_grad_(False)
+    """The model that is asked, frozen; None without one."""
+    teacher = stage.teaching
+    return None if teacher is None else model_of(context, stage.teacher_dtype, teacher)
 
 
 Record = Callable[[Sequence[int], Sequence[Response], Sequence[str]], None]

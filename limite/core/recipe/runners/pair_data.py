@@ -12,8 +12,8 @@ import torch
 
 from limite.core.errors import LimiteError, Mistake, SettingsError
 from limite.core.jsonl import read_json, read_jsonl, write_json
+from limite.core.recipe.runners.asking import is_pair, sampled_groups
 from limite.core.recipe.runners.stage_data import made_once
-from limite.core.recipe.runners.strong_weak import is_pair, sampled_groups
 from limite.core.recipe.stages import Preference, StrongWeak
 from limite.core.rollout.store import read_groups
 from limite.core.seeds import Seeds
@@ -161,7 +161,7 @@ def pairs_of_models(
 ) -> Iterator[tuple[Prompt, PairIds]]:
     """A strong model's response over a weak one's, to every problem where that is wanted."""
     kept = 0
-    for group in sampled_groups(context, settings):
+    for group in sampled_groups(context, settings.asked):
         if is_pair(group, settings.pairs):
             kept += 1
             strong, weak = group.responses

@@ -11,11 +11,11 @@ from torch import Tensor
 
 from limite.core.errors import Mistake
 from limite.core.kinds import LRSchedule, Objective, Optimizer
+from limite.core.recipe.runners.asking import sampled_groups
 from limite.core.recipe.runners.pair_data import PairData, groups_of, longest_of, open_pairs
 from limite.core.recipe.runners.reference import frozen
 from limite.core.recipe.runners.session import TrainingSession
 from limite.core.recipe.runners.stage_data import file_made_once, forget_data
-from limite.core.recipe.runners.strong_weak import sampled_groups
 from limite.core.recipe.runners.update import Figures, Part, measure, outcome, train, update
 from limite.core.recipe.stages import Preference
 from limite.core.train.accumulate import microbatches
@@ -37,7 +37,7 @@ def training_hashes(context: StageContext) -> set[str]:
     stage = cast(Preference, context.stage)
     prompts: Iterator[Prompt]
     if stage.sampled is not None:
-        groups = sampled_groups(context, stage.sampled)
+        groups = sampled_groups(context, stage.sampled.asked)
         prompts = (Prompt(group.problem.problem) for group in groups)
     elif stage.pairs is None:
         assert stage.rollouts is not None

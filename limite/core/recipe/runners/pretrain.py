@@ -10,6 +10,7 @@ from torch import Tensor
 from limite.core.kinds import LRSchedule, Objective, Optimizer
 from limite.core.recipe.runners.pretrain_data import open_texts, told_of
 from limite.core.recipe.runners.session import TrainingSession
+from limite.core.recipe.runners.stage_data import forget_data
 from limite.core.recipe.runners.update import Figures, Part, measure, outcome, train, update
 from limite.core.recipe.stages import Pretrain
 from limite.core.train.accumulate import microbatches
@@ -81,6 +82,7 @@ def run(context: StageContext) -> dict[str, Any]:
         return {STREAM: stream.kept()}
 
     train(session, stage, step, state=lambda: {STREAM: stream.state()}, payloads=payloads)
+    forget_data(context)
     return {
         **outcome(session),
         "sources": told_of(stream),

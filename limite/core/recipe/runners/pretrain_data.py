@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from limite.core.errors import Mistake, SettingsError
+from limite.core.jsonl import write_jsonl
 from limite.core.recipe.overlap_checks import Questions
-from limite.core.recipe.stages import Pretrain
+from limite.core.recipe.problem_source import ProblemSource
+from limite.core.recipe.runners.stage_data import made_once
+from limite.core.recipe.stages import MadeTexts, Pretrain
+from limite.core.registry import Registry
+from limite.core.seeds import Seeds
 from limite.core.separation import text_hash
-from limite.core.tokenizer import Tokenizer
+from limite.core.tokenizer import SEPARATOR, Tokenizer
 from limite.core.train.data.places import Place
 from limite.core.train.data.token_documents import Ids, TokenDocument, documents_from
 from limite.core.train.data.token_files import text_files
 from limite.core.train.data.token_stream import TokenSource, TokenStream
+from limite.core.train.documents import pick_style
+from limite.core.types import Problem
 
 if TYPE_CHECKING:
     from limite.core.recipe.context import StageContext
 
 EVERY_PROBLEM = 10**12
+MADE = "made.jsonl.zst"
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -82,7 +91,9 @@ def open_texts(context: StageContext, stage: Pretrain) -> tuple[TokenStream, lis
         measured=measured,
         asked=frozenset(questions.after(context.name).asked),
     )
-    weights = stage.weights
+    weights = dict(stage.weights)
+    if stage.made is not None:
+        weights[str(made_once(context, make_texts(context, stage.made)) / MADE)] = stage.made.weight
     sources = [
         TokenSource(
             said,
@@ -94,6 +105,31 @@ def open_texts(context: StageContext, stage: Pretrain) -> tuple[TokenStream, lis
         for number, said in enumerate(weights)
     ]
     return TokenStream(sources, list(weights.values()), longest=longest), pieces
+
+
+def problems_to_write(
+    made: MadeTexts, registry: Registry, seeds: Seeds, most: int | None = None
+) -> list[Problem]:
+    """The distinct problems of the stage with ``seeds``, none of the part kept for evaluation."""
+    source = ProblemSource(made.problems, registry, seeds.child("made"), held_out=False)
+    return source.distinct(made.documents if most is None else min(made.documents, most))
+
+
+def written(problem: Problem, made: MadeTexts, seeds: Seeds) -> str:
+    """A problem with a worked solution as one text, as a model reads the two."""
+    return problem.problem + SEPARATOR + problem.solutions[pick_style(problem, made.styles, seeds)]
+
+
+def make_texts(context: StageContext, made: MadeTexts) -> Callable[[Path], None]:
+    """Writes them into a folder, as a source like any other."""
+
+    def make(folder: Path) -> None:
+        problems = problems_to_write(made, context.registry, context.seeds)
+        context.echo(f"{context.name}: {len(problems):,} texts are made of problems")
+        lines = ({"text": written(each, made, context.seeds)} for each in problems)
+        write_jsonl(folder / MADE, lines)
+
+    return make
 
 
 def told_of(stream: TokenStream) -> list[dict[str, Any]]:

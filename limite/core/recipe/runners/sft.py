@@ -10,6 +10,7 @@ import attrs
 from limite.core.errors import RunFailed
 from limite.core.kinds import LRSchedule, Objective, Optimizer
 from limite.core.recipe.problem_source import ProblemSource
+from limite.core.recipe.runners.own_solutions import own_documents
 from limite.core.recipe.runners.session import TrainingSession
 from limite.core.recipe.runners.update import Figures, Part, outcome, train, update
 from limite.core.recipe.stages import SFT
@@ -35,6 +36,8 @@ SPLIT = "training"
 
 def problems_of(context: StageContext, stage: SFT) -> list[Problem]:
     """The distinct training problems of the stage: a pure function of its settings and seed."""
+    if stage.problems is None:
+        return []
     source = ProblemSource(
         stage.problems, context.registry, context.seeds.child("problems"), held_out=False
     )
@@ -42,7 +45,8 @@ def problems_of(context: StageContext, stage: SFT) -> list[Problem]:
 
 
 def training_hashes(context: StageContext) -> set[str]:
-    """Normalised-text hashes of everything the stage trains on."""
+    """Normalised-text hashes of everything the stage trains on, but for what ``own`` takes from an
+    earlier stage: that one tells its own."""
     return {
         text_hash(problem.problem) for problem in problems_of(context, cast(SFT, context.stage))
     }
@@ -129,6 +133,8 @@ def reading_of(context: StageContext, stage: SFT) -> Reading:
     """What the stage learns from, whole or in windows."""
     problems = problems_of(context, stage)
     documents = make_documents(problems, stage.styles, context.tokenizer, context.seeds)
+    if stage.own is not None:
+        documents += own_documents(context, stage.own)
     if stage.windows is None:
         context.fits(max(len(document.ids) for document in documents), "the longest document")
         return Reading(documents=documents, targets=stage.targets)

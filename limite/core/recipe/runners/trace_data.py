@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +12,12 @@ import torch
 
 from limite.core.errors import LimiteError, Mistake, SettingsError
 from limite.core.jsonl import read_json, write_json
+from limite.core.recipe.runners.asking import asked_problems, sampled_groups
 from limite.core.recipe.runners.stage_data import made_once
-from limite.core.recipe.stages import Distill
+from limite.core.recipe.stages import EVERY, Distill, Taught
 from limite.core.train.data.counts import Counts
 from limite.core.train.data.packed import ColumnWriter, Ragged, read_column
+from limite.core.train.data.prompts import Prompt
 from limite.core.train.data.records import read_records
 from limite.core.train.data.traces import (
     TraceIds,
@@ -122,18 +124,11 @@ def write_traces(folder: Path, context: StageContext, stage: Distill) -> Counts:
         ColumnWriter(folder / "nats", torch.float32) as nats,
         ColumnWriter(folder / "list_ends", torch.int64) as list_ends,
     ):
-        for number, trace in read_records(stage.traces, reader_of(stage)):
-            if isinstance(trace, Mistake):
-                raise SettingsError([trace])
-            try:
-                whole = trace_ids(trace, context.tokenizer)
-            except (ValueError, LimiteError) as error:
-                mistake = Mistake(str(error), file=stage.traces, line=number)
-                raise SettingsError([mistake]) from error
+        for prompt, whole in all_traces(context, stage):
             kept: TraceIds | None = fitted_trace(whole, longest, counts, room=room)
             if kept is None:
                 continue
-            apart = trace.prompt.held_out(stage.held_out)
+            apart = prompt.held_out(stage.held_out)
             counts.held_out += apart
             held_out.add([apart])
             for side in (kept.prompt, kept.completion):
@@ -146,3 +141,48 @@ def write_traces(folder: Path, context: StageContext, stage: Distill) -> Counts:
                 list_end += len(kept.lists)
                 list_ends.add([list_end])
     return counts
+
+
+def all_traces(context: StageContext, stage: Distill) -> Iterator[tuple[Prompt, TraceIds]]:
+    """Every text of the stage's source with its prompt, in a fixed order."""
+    if stage.taught is not None:
+        return traces_of_problems(context, stage, stage.taught)
+    assert stage.traces is not None
+    return traces_of_file(context, stage.traces, reader_of(stage))
+
+
+def traces_of_file(
+    context: StageContext, path: str, reader: TraceReader
+) -> Iterator[tuple[Prompt, TraceIds]]:
+    """The texts of a file. A line that is wrong, which a check tells as well, ends the run."""
+    for number, trace in read_records(path, reader):
+        if isinstance(trace, Mistake):
+            raise SettingsError([trace])
+        try:
+            ids = trace_ids(trace, context.tokenizer)
+        except (ValueError, LimiteError) as error:
+            raise SettingsError([Mistake(str(error), file=path, line=number)]) from error
+        yield trace.prompt, ids
+
+
+def traces_of_problems(
+    context: StageContext, stage: Distill, taught: Taught
+) -> Iterator[tuple[Prompt, TraceIds]]:
+    """What the teacher answers, of that what is wanted; or problems alone, for the student."""
+    asked = stage.asked
+    if asked is None:
+        for problem in asked_problems(context, taught.problems, taught.count):
+            prompt = Prompt(problem.problem)
+            ids = TraceIds(prompt=prompt.ids(context.tokenizer), completion=(), lists=None)
+            yield prompt, ids
+        return
+    kept = 0
+    for group in sampled_groups(context, asked):
+        (response,), (right,) = group.responses, group.correct
+        if response.finish_reason == "eos" and (right or taught.keep == EVERY):
+            kept += 1
+            ids = TraceIds(
+                prompt=response.prompt_ids, completion=response.completion_ids, lists=None
+            )
+            yield Prompt(group.problem.problem), ids
+    context.echo(f"{context.name}: {kept:,} of {taught.count:,} problems gave a text")

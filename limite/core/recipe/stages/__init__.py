@@ -17,6 +17,11 @@ from limite.core.recipe.stages.critic import FitCritic as FitCritic
 from limite.core.recipe.stages.critic import files_at as files_at
 from limite.core.recipe.stages.distillation import Distill as Distill
 from limite.core.recipe.stages.evaluation import Eval as Eval
+from limite.core.recipe.stages.made import EVERY as EVERY
+from limite.core.recipe.stages.made import Asked as Asked
+from limite.core.recipe.stages.made import MadeTexts as MadeTexts
+from limite.core.recipe.stages.made import OwnSolutions as OwnSolutions
+from limite.core.recipe.stages.made import Taught as Taught
 from limite.core.recipe.stages.preference import Preference as Preference
 from limite.core.recipe.stages.pretraining import Pretrain as Pretrain
 from limite.core.recipe.stages.reinforcement import PLAIN_ADVANTAGE as PLAIN_ADVANTAGE

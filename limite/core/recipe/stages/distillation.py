@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import ClassVar
 
 import attrs
@@ -10,6 +9,8 @@ import attrs
 from limite.core.kinds import LRSchedule, Objective, Optimizer
 from limite.core.recipe.stages import fields
 from limite.core.recipe.stages.base import Stage, directory_files
+from limite.core.recipe.stages.made import Asked, Taught
+from limite.core.recipe.stages.soup import Member
 from limite.core.validators import option
 
 LISTS = "teacher_topk_logp"
@@ -19,19 +20,28 @@ LISTS = "teacher_topk_logp"
 class Distill(Stage):
     """Learning from a teacher's likeliest tokens: stored with its texts, or asked of it.
 
-    Without ``teacher`` the file holds texts with lists. A ``teacher``, the directory of a model
-    with the same tokenizer, is asked about the texts of the file; or, ``on_policy``, about the
-    responses that the student itself gives to the prompts of the file.
+    Without ``teacher`` the file holds texts with lists. A ``teacher``, an earlier stage or with a
+    slash the directory of a model with the same tokenizer, is asked about the texts of the file;
+    or, ``on_policy``, about the responses that the student itself gives to its prompts. With
+    ``taught`` there is no file: the teacher answers problems, and its answers are the texts.
     """
 
     kind: ClassVar[str] = "distill"
     runner: ClassVar[str] = "limite.core.recipe.runners.distill:run"
     trains: ClassVar[bool] = True
-    traces: str = attrs.field(
-        metadata={"help": "the path of a .jsonl or .jsonl.zst file of texts, or of prompts"}
+    traces: str | None = attrs.field(
+        default=None,
+        metadata={"help": "the path of a .jsonl or .jsonl.zst file of texts, or of prompts"},
+    )
+    taught: Taught | None = attrs.field(
+        default=None, metadata={"help": "problems that the teacher answers; this or `traces`"}
     )
     teacher: str | None = attrs.field(
-        default=None, metadata={"help": "the directory of the model that is asked"}
+        default=None,
+        metadata={
+            "help": "the model that is asked: an earlier stage, or the path (`./model`) of a "
+            "model's directory"
+        },
     )
     teacher_dtype: str = attrs.field(
         default="float32",
@@ -84,6 +94,31 @@ class Distill(Stage):
 
     @property
     def files(self) -> tuple[str, ...]:
-        if self.teacher is None:
-            return (self.traces,)
-        return (self.traces, *directory_files(Path(self.teacher).expanduser()))
+        given = [] if self.traces is None else [self.traces]
+        if self.taught is not None:
+            given += self.taught.problems.files
+        model = self.teaching
+        if model is not None and model.stage is None:
+            given += directory_files(model.path)
+        return tuple(dict.fromkeys(given))
+
+    @property
+    def teaching(self) -> Member | None:
+        """The teacher: a stage, or a model at a path."""
+        return None if self.teacher is None else Member.of(self.teacher)
+
+    @property
+    def asked(self) -> Asked | None:
+        """What the teacher is asked for its own texts; None where it writes none."""
+        teacher = self.teaching
+        if self.taught is None or teacher is None or self.on_policy:
+            return None
+        return Asked(
+            models={"teacher": teacher},
+            problems=self.taught.problems,
+            count=self.taught.count,
+            max_tokens=self.taught.max_tokens,
+            temperature=self.temperature,
+            dtype=self.teacher_dtype,
+            verifier=self.taught.verifier,
+        )

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import attrs
 
 from limite.core.kinds import LRSchedule, Objective, Optimizer
 from limite.core.recipe.stages import fields
 from limite.core.recipe.stages.base import Stage
+from limite.core.recipe.stages.made import MadeTexts
 from limite.core.train.data.token_files import bound_files
 from limite.core.validators import at_least_one_weight
+
+
+def _weights(instance: Any, attribute: Any, value: dict[str, float]) -> None:
+    if value:  # with texts that are made there need be none
+        at_least_one_weight(instance, attribute, value)
 
 
 @attrs.frozen(kw_only=True)
@@ -27,8 +33,13 @@ class Pretrain(Stage):
     runner: ClassVar[str] = "limite.core.recipe.runners.pretrain:run"
     trains: ClassVar[bool] = True
     sources: dict[str, float] = attrs.field(
-        validator=at_least_one_weight,
+        factory=dict,
+        validator=_weights,
         metadata={"help": "file or folder of texts to its share of the targets, as a weight"},
+    )
+    made: MadeTexts | None = attrs.field(
+        default=None,
+        metadata={"help": "texts that are made of problems, beside `sources` or in their place"},
     )
     validation: str | None = attrs.field(
         default=None,
@@ -62,8 +73,10 @@ class Pretrain(Stage):
 
     @property
     def files(self) -> tuple[str, ...]:
+        problems = () if self.made is None else self.made.problems.files
         given = [*self.weights, *([] if self.validation is None else [self.validation])]
-        return tuple(dict.fromkeys(file for said in given for file in bound_files(said)))
+        found = [file for said in given for file in bound_files(said)]
+        return tuple(dict.fromkeys([*found, *problems]))
 
     @property
     def supplies(self) -> frozenset[str]:

@@ -9,6 +9,7 @@ import attrs
 from limite.core.kinds import Verifier
 from limite.core.recipe.stages import fields
 from limite.core.recipe.stages.base import Mix, directory_files
+from limite.core.recipe.stages.made import Asked
 from limite.core.recipe.stages.soup import Member
 from limite.core.validators import option
 
@@ -50,6 +51,19 @@ class StrongWeak:
     def models(self) -> dict[str, Member]:
         """The two, by the name of their field."""
         return {"strong": Member.of(self.strong), "weak": Member.of(self.weak)}
+
+    @property
+    def asked(self) -> Asked:
+        """What both are asked."""
+        return Asked(
+            models=self.models,
+            problems=self.problems,
+            count=self.count,
+            max_tokens=self.max_tokens,
+            temperature=self.temperature,
+            dtype=self.dtype,
+            verifier=self.verifier,
+        )
 
     @property
     def files(self) -> Iterator[str]:

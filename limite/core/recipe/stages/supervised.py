@@ -9,22 +9,28 @@ import attrs
 from limite.core.kinds import LRSchedule, Objective, Optimizer
 from limite.core.recipe.stages import fields
 from limite.core.recipe.stages.base import Mix, Stage
+from limite.core.recipe.stages.made import OwnSolutions
 from limite.core.train.data.windows import Windows
 from limite.core.validators import at_least_one_weight, option
 
 
 @attrs.frozen(kw_only=True)
 class SFT(Stage):
-    """Supervised training on worked solutions of procedural problems."""
+    """Supervised training on worked solutions of problems, and on the model's own right ones."""
 
     kind: ClassVar[str] = "sft"
     runner: ClassVar[str] = "limite.core.recipe.runners.sft:run"
     trains: ClassVar[bool] = True
-    problems: Mix
+    problems: Mix | None = attrs.field(
+        default=None, metadata={"help": "whose worked solutions are learned; this, `own` or both"}
+    )
+    own: OwnSolutions | None = attrs.field(
+        default=None, metadata={"help": "right responses of earlier rl stages, to be learned"}
+    )
     styles: dict[str, float] = attrs.field(
         factory=lambda: {"direct": 1.0},
         validator=at_least_one_weight,
-        metadata={"help": "style of worked solution to its weight; one is drawn per problem"},
+        metadata={"help": "style of worked solution to its weight; a problem gets one it has"},
     )
     documents: int = fields.count(4000, told="distinct problems", most=10**8)
     steps: int = fields.count(1000, unit="updates")
@@ -51,7 +57,7 @@ class SFT(Stage):
     @property
     def files(self) -> tuple[str, ...]:
         """Those that problems are drawn from."""
-        return self.problems.files
+        return () if self.problems is None else self.problems.files
 
     @property
     def supplies(self) -> frozenset[str]:

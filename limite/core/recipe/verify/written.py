@@ -10,7 +10,7 @@ from limite.core.errors import LimiteError
 from limite.core.jsonl import read_jsonl, read_numbered
 from limite.core.recipe.context import model_of
 from limite.core.recipe.recipe import Recipe
-from limite.core.recipe.stages import Distill, Preference, StrongWeak
+from limite.core.recipe.stages import Asked, Distill, Preference
 from limite.core.recipe.verify.finding import Findings
 from limite.core.rollout.budget import check_response, is_finished
 from limite.core.rollout.store import RESPONSE_FIELDS, read_groups
@@ -60,7 +60,7 @@ def check_sampled(
     receipt: Mapping[str, Any] | None,
     findings: Findings,
 ) -> None:
-    """What a strong and a weak model have said, for a ``preference`` stage to learn from.
+    """What models have said, for a stage to learn from: a strong and a weak one, or a teacher.
 
     Every problem has one response of each, the strong one's first, and there are as many problems
     as the recipe says once the stage is finished. A response is right only if it came to its end.
@@ -69,33 +69,39 @@ def check_sampled(
     if not root.is_dir():
         return
     stage = recipe.stages[name] if recipe is not None else None
-    settings = stage.sampled if isinstance(stage, Preference) else None
+    settings: Asked | None = None
+    if isinstance(stage, Preference) and stage.sampled is not None:
+        settings = stage.sampled.asked
+    elif isinstance(stage, Distill):
+        settings = stage.asked
     asked: list[str] = []
     for place in sorted(root.iterdir()):
         with findings.around(place):
             groups = list(read_groups(read_jsonl(place)))
             asked += [group.problem.id for group in groups]
             for group in groups:
-                _check_both(place, group, recipe, settings, findings)
+                _check_answers(place, group, recipe, settings, findings)
     if len(set(asked)) != len(asked):
         findings.wrong(root, f"holds {len(asked) - len(set(asked))} problems more than once")
     if settings is not None and receipt is not None and len(asked) != settings.count:
         findings.wrong(root, f"holds {len(asked)} problems, not {settings.count}")
 
 
-def _check_both(
+def _check_answers(
     place: Path,
     group: Group,
     recipe: Recipe | None,
-    settings: StrongWeak | None,
+    settings: Asked | None,
     findings: Findings,
 ) -> None:
     findings.counts["responses"] += len(group.responses)
     indexes = [response.sample_index for response in group.responses]
-    if indexes != [0, 1]:
-        findings.wrong(place, f"problem {group.problem.id} has the samples {indexes}, not [0, 1]")
+    members = list(settings.models) if settings is not None else MEMBERS[: len(indexes)]
+    wanted = list(range(len(members)))
+    if indexes != wanted:
+        findings.wrong(place, f"problem {group.problem.id} has the samples {indexes}, not {wanted}")
         return
-    for member, response, correct in zip(MEMBERS, group.responses, group.correct, strict=True):
+    for member, response, correct in zip(members, group.responses, group.correct, strict=True):
         if correct and not is_finished(response):
             findings.wrong(
                 place,

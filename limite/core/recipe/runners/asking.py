@@ -1,4 +1,4 @@
-"""Asks a strong and a weak model the same problems, and records what both say."""
+"""Asks models the same problems, and records what they say: a strong and a weak one, a teacher."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from limite.core.pretrained.settings import at
 from limite.core.recipe.context import RunStopped
 from limite.core.recipe.problem_source import ProblemSource
 from limite.core.recipe.runners.reference import frozen
-from limite.core.recipe.stages import ALL, RIGHT_OVER_WRONG, Member, StrongWeak
+from limite.core.recipe.stages import ALL, RIGHT_OVER_WRONG, Asked, Member, Mix
 from limite.core.rollout.budget import completion_budget, is_finished
 from limite.core.rollout.grading import verdicts_on
 from limite.core.rollout.sampler import Sampler
@@ -31,14 +31,14 @@ AT_ONCE = 256
 """Problems of a file: what is sampled between two looks for a stop."""
 
 
-def sampled_groups(context: StageContext, settings: StrongWeak) -> Iterator[Group]:
-    """A group for each problem: the strong model's response, then the weak one's."""
+def sampled_groups(context: StageContext, settings: Asked) -> Iterator[Group]:
+    """A group for each problem: a response of every model, in their order."""
     sample(context, settings)
     for place in sorted((context.directory / FOLDER).glob("*.jsonl.zst")):
         yield from read_groups(read_jsonl(place))
 
 
-def sample(context: StageContext, settings: StrongWeak) -> None:
+def sample(context: StageContext, settings: Asked) -> None:
     """Makes every file that is not there yet. They depend on nothing but settings and weights."""
     folder = context.directory / FOLDER
     parts = range(-(-settings.count // AT_ONCE))
@@ -46,35 +46,37 @@ def sample(context: StageContext, settings: StrongWeak) -> None:
     if not missing:
         return
     folder.mkdir(exist_ok=True)
-    context.echo(
-        f"{context.name}: {settings.strong} and {settings.weak} are asked "
-        f"{settings.count:,} problems"
-    )
+    said = [model.said for model in settings.models.values()]
+    verb = "is" if len(said) == 1 else "are"
+    context.echo(f"{context.name}: {' and '.join(said)} {verb} asked {settings.count:,} problems")
     seeds = context.seeds.child("sampled")
-    source = ProblemSource(
-        settings.problems, context.registry, seeds.child("problems"), held_out=False
-    )
-    problems = source.distinct(settings.count)
-    models = [model_of(context, settings, each) for each in settings.models.values()]
+    problems = asked_problems(context, settings.problems, settings.count)
+    models = [model_of(context, settings.dtype, each) for each in settings.models.values()]
     for part in missing:
         if context.stop.requested:
             raise RunStopped(
                 f"stopped in stage {context.name!r}; what was sampled is kept", context.run.path
             )
         some = problems[part * AT_ONCE : (part + 1) * AT_ONCE]
-        said = [
+        answers = [
             responses(context, settings, model, some, seeds, number)
             for number, model in enumerate(models)
         ]
-        pairs = list(zip(*said, strict=True))
-        write_jsonl(_place(folder, part), group_lines(graded(settings, some, pairs)))
+        together = list(zip(*answers, strict=True))
+        write_jsonl(_place(folder, part), group_lines(graded(settings, some, together)))
 
 
-def model_of(context: StageContext, settings: StrongWeak, model: Member) -> Decoder:
+def asked_problems(context: StageContext, problems: Mix, count: int) -> list[Problem]:
+    """What the models of a stage are asked: no two alike, none of the part kept for evaluation."""
+    seeds = context.seeds.child("sampled", "problems")
+    return ProblemSource(problems, context.registry, seeds, held_out=False).distinct(count)
+
+
+def model_of(context: StageContext, dtype: str, model: Member) -> Decoder:
     """A stage's weights as it ended, or those in a directory; they do not train."""
     if model.stage is not None:
         return frozen(context, model.stage)
-    decoder = attrs.evolve(at(model.path), dtype=settings.dtype).decoder(
+    decoder = attrs.evolve(at(model.path), dtype=dtype).decoder(
         context.tokenizer.vocabulary, Seeds(0)
     )
     return decoder.eval().requires_grad_(False)
@@ -82,7 +84,7 @@ def model_of(context: StageContext, settings: StrongWeak, model: Member) -> Deco
 
 def responses(
     context: StageContext,
-    settings: StrongWeak,
+    settings: Asked,
     model: Decoder,
     problems: Sequence[Problem],
     seeds: Seeds,
@@ -112,26 +114,26 @@ def responses(
 
 
 def graded(
-    settings: StrongWeak, problems: Sequence[Problem], pairs: Sequence[tuple[Response, ...]]
+    settings: Asked, problems: Sequence[Problem], answers: Sequence[tuple[Response, ...]]
 ) -> list[Group]:
     """The groups with their verdicts, all of them judged together."""
     texts = [
         (problem.answer, each.text)
-        for problem, both in zip(problems, pairs, strict=True)
-        for each in both
+        for problem, some in zip(problems, answers, strict=True)
+        for each in some
     ]
     found = iter(verdicts_on(cast(Verifier, settings.verifier), texts))
     groups = []
-    for problem, both in zip(problems, pairs, strict=True):
-        verdicts = [next(found) for _ in both]
+    for problem, some in zip(problems, answers, strict=True):
+        verdicts = [next(found) for _ in some]
         correct = [
             verdict.correct and is_finished(each)
-            for verdict, each in zip(verdicts, both, strict=True)
+            for verdict, each in zip(verdicts, some, strict=True)
         ]
         groups.append(
             Group(
                 problem=problem,
-                responses=both,
+                responses=some,
                 rewards=[float(right) for right in correct],
                 correct=correct,
                 verdicts=verdicts,
