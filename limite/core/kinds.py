@@ -307,7 +307,12 @@ class EngineContext:
 
 
 class EngineRun(Protocol):
-    """An engine at work. It has no state that a checkpoint would need."""
+    """An engine at work. It has no state that a checkpoint would need.
+
+    ``keeps_responses`` (a class variable, optional) is True of one that gives a response which it
+    has given once again without sampling it, also in a later process: a run that is asked to stop
+    then leaves a batch at its next response, and otherwise waits for all of it.
+    """
 
     def generate(
         self, requests: Iterable[Request], policy: Policy, *, slots: int | None = None

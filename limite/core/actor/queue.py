@@ -37,7 +37,8 @@ class Snapshot(Generic[PolicyT]):
 
 
 class Abandoned(Exception):
-    """Raised by an actor that sees that nobody wants its batch any more."""
+    """Raised by an actor that sees that nobody wants its batch any more, or that a stop was asked
+    for and what it has of the batch is kept."""
 
 
 class Actor(Protocol[PolicyT, BatchT]):
@@ -165,8 +166,13 @@ class Queue(Generic[PolicyT, BatchT]):
             self._run(pending, background=background)
 
     def consume(self, prompts: Prompts, learner_version: int) -> Consumed[BatchT]:
-        """The batch that was asked for, once; it is begun here if none is pending."""
+        """The batch that was asked for, once; it is begun here if none is pending.
+
+        ``Abandoned`` where the actor leaves it in a stop: one that was begun here is then as if it
+        had never been asked for, one from before is owed.
+        """
         self._refuse_closed()
+        begun_here = self._pending is None
         pending = self._pending or self._fill(prompts)
         if pending.prompts != tuple(prompts):
             raise LimiteError(
@@ -177,6 +183,10 @@ class Queue(Generic[PolicyT, BatchT]):
         if self.owed is not None:
             self._run(pending, background=False)
         self._settle()
+        if not pending.batches:
+            if begun_here:
+                self._pending = None
+            raise Abandoned
         wait_s = time.perf_counter() - started
         self._pending = None
         consumed = Consumed(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import attrs
 
@@ -288,9 +288,14 @@ class StageContext:
         if step % every == 0 or step == last or stopping:
             save()
         if stopping:
-            # Nothing is lost only once the last one is written.
-            self.writer.wait()
-            raise RunStopped(
-                f"stopped in stage {self.name!r} after step {step} of {last}; nothing is lost",
-                self.run.path,
-            )
+            self.stop_after(step, last)
+
+    def stop_after(self, step: int, last: int, *, while_sampling: bool = False) -> NoReturn:
+        """Ends the run, which has saved ``step``."""
+        # Nothing is lost only once the last one is written.
+        self.writer.wait()
+        then = ", while the next batch was sampled" if while_sampling else ""
+        raise RunStopped(
+            f"stopped in stage {self.name!r} after step {step} of {last}{then}; nothing is lost",
+            self.run.path,
+        )

@@ -160,6 +160,8 @@ class OpenAIServer:
 class ServerRun:
     """A server at work for one stage."""
 
+    keeps_responses: ClassVar[bool] = True
+
     def __init__(self, settings: OpenAIServer, context: EngineContext) -> None:
         self._settings = settings
         self._context = context

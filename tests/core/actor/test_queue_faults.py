@@ -59,6 +59,13 @@ class KeepsWhatWasCutShort(Queue):
         super()._drop(pending)
 
 
+class OwesWhatItWasNeverAsked(Queue):
+    def consume(self, prompts, learner_version):
+        if self._pending is None:
+            self._fill(prompts)
+        return super().consume(prompts, learner_version)
+
+
 @pytest.mark.parametrize(
     "broken",
     [
@@ -69,6 +76,7 @@ class KeepsWhatWasCutShort(Queue):
         DoesNotHold,
         SamplesAgainWithTheNewest,
         KeepsWhatWasCutShort,
+        OwesWhatItWasNeverAsked,
     ],
 )
 def test_a_planted_fault_is_found(broken):

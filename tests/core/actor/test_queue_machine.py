@@ -52,13 +52,16 @@ def account(step: int, version: int, *, cut: bool = False) -> list[tuple[int, in
 
 
 class FakeActor:
-    """Draws from a stream that goes on from batch to batch; slowly, or not to its end."""
+    """Draws from a stream that goes on from batch to batch; slowly, or not to its end.
+
+    It may die in the middle of a batch, end one of its responses early, or leave the batch.
+    """
 
     def __init__(self) -> None:
         self.drawn = 0
         self.gate = threading.Event()
         self.gate.set()
-        self.fails = self.cuts = False
+        self.fails = self.cuts = self.leaves = False
         self._held = Weights(-1)
 
     def hold(self, policy: Weights) -> Weights:
@@ -68,6 +71,7 @@ class FakeActor:
     def sample(self, prompts, snapshot, abandoned):
         fails, self.fails = self.fails, False
         cuts, self.cuts = self.cuts, False
+        leaves, self.leaves = self.leaves, False
         (step,) = prompts
         found = []
         for index in range(SIZE):
@@ -80,6 +84,8 @@ class FakeActor:
                 while not self.gate.wait(0.0005):
                     if abandoned():
                         raise Abandoned
+                if leaves:
+                    raise Abandoned
                 if fails:
                     raise Died
         return found
@@ -110,6 +116,7 @@ class Expected:
     background: bool = False  # and nobody has waited for it yet
     fails: bool = False
     cut: bool = False
+    leaves: bool = False
     stop: bool = False
     restored: bool = False
 
@@ -173,15 +180,21 @@ class QueueMachine(RuleBasedStateMachine):
     def ask_to_stop(self) -> None:
         self.stop = True
 
-    @rule(what=st.sampled_from(["fails", "cuts"]))
+    @rule(what=st.sampled_from(["fails", "cuts", "leaves"]))
     def something_is_about_to_happen(self, what: str) -> None:
         setattr(self.actor, what, True)
 
     # The queue
 
     def begun(self, expected: Expected) -> Expected:
+        leaves = self.actor.leaves
         return attrs.evolve(
-            expected, begun=True, fails=self.actor.fails, cut=self.actor.cuts, stop=self.stop
+            expected,
+            begun=True,
+            fails=self.actor.fails and not leaves,
+            cut=self.actor.cuts and not leaves,
+            leaves=leaves,
+            stop=self.stop,
         )
 
     @rule(background=st.booleans(), slow=st.booleans())
@@ -208,6 +221,8 @@ class QueueMachine(RuleBasedStateMachine):
         if self.expected is not None and self.expected.begun and self.expected.fails:
             self.expected = None
             return False
+        if self.expected is not None and self.expected.leaves:
+            self.expected = Expected(self.expected.step, self.expected.version, begun=False)
         if self.expected is not None:
             self.expected = attrs.evolve(self.expected, background=False)
         return True
@@ -215,6 +230,7 @@ class QueueMachine(RuleBasedStateMachine):
     @rule()
     def consume(self) -> None:
         self.publish()
+        pending = self.expected is not None
         if self.expected is None:
             self.expected = Expected(self.step, self.version, begun=False)
         if not self.expected.begun:
@@ -222,6 +238,12 @@ class QueueMachine(RuleBasedStateMachine):
         expected = self.expected
         if not self.settled():
             with pytest.raises(Died):
+                self.queue.consume((self.step,), self.version)
+            return
+        if expected.leaves:
+            if not pending:  # it was never there
+                self.expected = None
+            with pytest.raises(Abandoned):
                 self.queue.consume((self.step,), self.version)
             return
         self.expected = None
@@ -320,7 +342,7 @@ class QueueMachine(RuleBasedStateMachine):
         expected = self.expected
         if expected is None or not expected.begun:
             assert self.actor.drawn == SIZE * self.step
-        elif not expected.background and not expected.fails:
+        elif not expected.background and not expected.fails and not expected.leaves:
             assert self.actor.drawn == SIZE * (self.step + 1)
 
     def end(self) -> None:

@@ -17,6 +17,7 @@ import pytest
 from limite.core.endpoint import client
 from limite.core.errors import LimiteError, RunFailed
 from limite.core.jsonl import read_jsonl
+from limite.core.recipe.context import RunStopped
 from limite.core.recipe.engine import RunResult, go_on, start
 from limite.core.recipe.verify.run import verify_run
 from limite.core.tokenizer import CharacterTokenizer
@@ -119,6 +120,46 @@ def test_a_killed_run_asks_for_nothing_twice(
     assert sum(twice.values()) <= 2
     assert sum((before | Counter(sampled(server))).values()) == 3 * BATCH
     assert BATCH < sum(before.values()) < 2 * BATCH
+
+
+@pytest.mark.parametrize("turns", ["after-update", "before-update"])
+def test_a_stop_waits_for_no_batch_and_asks_for_nothing_twice(
+    server: ModelServer, run: Any, whole: Mapping[str, str], tmp_path: Path, digest: Any, turns: str
+) -> None:
+    """Ctrl-C among the responses of the second batch, and before the first one has come."""
+    ahead = turns == "before-update"
+    sets = [f"stages.rl.rollout_prefetch_schedule={turns}", "stages.rl.max_policy_lag=2"]
+    sets += ["stages.rl.overlap_actor_learner=true"] * ahead
+    undisturbed = digest(run(*sets, name="undisturbed").path) if ahead else whole
+    server.asked.clear()
+    at = [BATCH + 4]
+
+    def spoil(path: str, reply: Any) -> Any:
+        if path == PATH and at and len(sampled(server)) == at[0]:
+            at.pop()
+            os.kill(os.getpid(), signal.SIGINT)
+        return reply
+
+    server.spoil = spoil
+    one_by_one = "stages.rl.engine.concurrency=1"
+    with pytest.raises(RunStopped, match="nothing is lost") as stopped:
+        run(*(sets if ahead else ()), one_by_one, name="stopped")
+    if not ahead:
+        assert "after step 1 of 3, while the next batch was sampled" in str(stopped.value)
+    before = Counter(sampled(server))
+    assert BATCH + 4 <= sum(before.values()) <= BATCH + 5
+    server.asked.clear()
+    # A stop before anything of a batch has come asks for nothing at all.
+    at.append(1)
+    with pytest.raises(RunStopped, match="after step 1 of 3"):
+        go_on(tmp_path / "stopped", echo=lambda _line: None)
+    before += Counter(sampled(server))
+    server.asked.clear()
+    resumed = go_on(tmp_path / "stopped", echo=lambda _line: None)
+    assert digest(resumed.path) == undisturbed
+    asked = Counter(sampled(server))
+    assert sum((before + asked).values()) == 3 * BATCH + sum((before & asked).values())
+    assert sum((before & asked).values()) <= 2, "asked for twice"
 
 
 def test_what_passes_does_not_stop_a_stage(

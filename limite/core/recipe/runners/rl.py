@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 
+from limite.core.actor.queue import Abandoned
 from limite.core.errors import RunFailed
 from limite.core.health.gates import GateVerdict, all_passed, ratio_gates
 from limite.core.jsonl import append_jsonl, read_jsonl, write_jsonl
@@ -139,7 +140,11 @@ def run(context: StageContext) -> dict[str, Any]:
             save(batches, learner, watch)  # so that there is something to hand on from the start
         refuse_flat_batches(context, stage, clocks)
         while clocks.step < stage.steps:
-            metrics = one_batch(context, stage, batches, learner)
+            try:
+                metrics = one_batch(context, stage, batches, learner)
+            except Abandoned:
+                save(batches, learner, watch)
+                context.stop_after(clocks.step, stage.steps, while_sampling=True)
             clocks.step += 1
             if watch is not None:
                 if watch.asks(clocks.step):
@@ -233,9 +238,9 @@ def one_batch(
     """Samples, scores and learns from the batch of the next step; its metrics."""
     session = learner.session
     step = session.clocks.step
-    resets = reset_reference(stage, learner)
     started = time.perf_counter()
     taken = batches.take(step)
+    resets = reset_reference(stage, learner)  # not before: a stop may leave the batch to later
     sampled = taken.batch.batch
     everything = [*sampled.groups, *sampled.dropped]
     lines = group_lines(sampled.groups, sampled.dropped)

@@ -219,7 +219,22 @@ class StepEpisodes:
             step=self.step,
             seed=self.context.seeds.integer("rollout", self.step),
         )
-        return self.rollouts.engine.generate(requests, policy, slots=slots)
+        responses = self.rollouts.engine.generate(requests, policy, slots=slots)
+        keeps = getattr(self.rollouts.engine, "keeps_responses", False)
+        return self._until_a_stop(responses) if keeps else responses
+
+    def _until_a_stop(
+        self, responses: Iterator[tuple[int, Response]]
+    ) -> Iterator[tuple[int, Response]]:
+        """The same, but what an engine keeps need not be waited for once the run is to stop."""
+        stop = self.context.stop
+        try:
+            while not stop.requested and (each := next(responses, None)) is not None:
+                yield each
+            if stop.requested:
+                raise Abandoned
+        finally:
+            getattr(responses, "close", lambda: None)()
 
     def score(self, sampled: Sequence[Sampled]) -> list[Group]:
         groups = scored(self.stage, sampled)

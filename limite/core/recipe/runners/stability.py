@@ -150,7 +150,7 @@ class Watch:
 
         One that somebody's Ctrl-C made does not count: a run that was never stopped has none.
         """
-        if step % self.stage.checkpoint_every == 0:
+        if step % self.stage.checkpoint_every == 0 and step not in self.saved:
             self.saved.append(step)
         least = max((each for each in self.saved if each <= self.stability.good_step), default=0)
         self.saved = [each for each in self.saved if each >= least]
