@@ -13,7 +13,6 @@ import platform
 import resource
 import statistics
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,11 +62,11 @@ def measure(backend: str, programs: int, packages: tuple[str, ...] = ()) -> dict
     }
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--programs", type=int, default=300)
-    parser.add_argument("--out", "--json", type=Path)
-    asked = parser.parse_args(argv)
+    parser.add_argument("--out", type=Path)
+    asked = parser.parse_args()
     rows = []
     for backend in ADEQUATE:
         for packages in ((), ("sympy",)):
@@ -84,8 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if asked.out is not None:
         about = {"python": platform.python_version(), "machine": platform.machine()}
         asked.out.write_text(json.dumps({**about, "rows": rows}, indent=2) + "\n", encoding="utf-8")
-    return 0
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    main()

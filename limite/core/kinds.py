@@ -383,7 +383,8 @@ class Benchmark(Protocol):
     ``sha256`` (an attribute, optional) is the seal, that of the file that the problems make: a set
     that is not what its seal says is never asked. ``licence`` (an attribute, optional) is that of
     the problems. ``verifier`` (an attribute, optional) names what judges answers where nobody says
-    otherwise. ``samples`` (an attribute, optional) is how many responses it is meant to have.
+    otherwise, and ``exact`` (an attribute, optional) the grader of whoever published the benchmark,
+    a verifier. ``samples`` (an attribute, optional) is how many responses it is meant to have.
     ``question(problem)`` (optional) gives what a model is asked, where that is more than the text
     of the problem and an instruction behind it; the answer has no part in it.
     """

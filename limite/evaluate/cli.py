@@ -11,6 +11,7 @@ from limite.core.cli.table import show_json, show_table
 from limite.core.errors import LimiteError
 from limite.problems.gen.say import Real
 
+GRADINGS = ("reference", "exact", "lenient", "permissive")
 PROFILES = ("chat-zero-shot", "base-few-shot", "base-zero-shot")
 
 
@@ -70,6 +71,14 @@ PROFILES = ("chat-zero-shot", "base-few-shot", "base-zero-shot")
 )  # fmt: skip
 @click.option("--stop", "stops", metavar="TEXT", multiple=True, help="Of base profiles: ends one.")
 @click.option("--verifier", metavar="NAME", help="[that of the run, else mathematics]")
+@click.option(
+    "--grading", type=click.Choice(GRADINGS),
+    help="Judge by the four published protocols; this one says what is called correct.",
+)  # fmt: skip
+@click.option(
+    "--exact", metavar="VERIFIER",
+    help="Of --grading: the grader of whoever published the benchmark.  [what that says]",
+)  # fmt: skip
 @click.option("--natural-end", is_flag=True, help="Answers count only where the response ended.")
 @click.option(
     "--training", metavar="FILE", multiple=True, type=click.Path(path_type=Path, exists=True),
@@ -128,6 +137,8 @@ def eval_(
     instruction: str | None,
     stops: tuple[str, ...],
     verifier: str | None,
+    grading: str | None,
+    exact: str | None,
     natural_end: bool,
     training: tuple[Path, ...],
     allow_protocol_mismatch: bool,
@@ -215,6 +226,8 @@ def eval_(
         expect=expect,
         stops=stops,
         verifier=verifier,
+        grading=grading,
+        exact=exact,
         natural_end=natural_end,
         training=training,
         confidence=confidence,

@@ -14,6 +14,7 @@ from limite.core.jsonl import read_json, write_atomic, write_json
 from limite.core.kinds import Benchmark, Verifier
 from limite.evaluate import measured
 from limite.evaluate.compare import paired_difference
+from limite.evaluate.grading.protocols import Grading
 from limite.evaluate.listed import overlap_of
 from limite.evaluate.measured import RESULTS, Asked
 from limite.evaluate.models import LocalModel, Model, Terms
@@ -45,6 +46,8 @@ class Wanted:
     expect: Path | None
     stops: Sequence[str]
     verifier: str | None
+    grading: str | None
+    exact: str | None
     natural_end: bool
     training: Sequence[Path]
     confidence: float
@@ -71,7 +74,7 @@ def evaluate(wanted: Wanted, more: Sequence[Model], note: Say, tell: Say) -> dic
         for text in model.notes:
             note(f"{model.name}: {text}")
     benchmark = benchmark_named(wanted.benchmark)
-    verifier = _verifier(wanted.verifier, local, benchmark)
+    verifier = _judge(wanted, local, benchmark)
     problems = problem_set(wanted.benchmark, verifier)
     samples = wanted.terms.samples or problems.samples or SAMPLES
     wanted = attrs.evolve(wanted, terms=attrs.evolve(wanted.terms, samples=samples))
@@ -125,6 +128,22 @@ def _earlier(against: str | None) -> dict[str, Any] | None:
     if "profile" not in found:
         raise LimiteError(f"--against: {against} holds no results of limite eval")
     return found
+
+
+def _judge(wanted: Wanted, local: Sequence[LocalModel], benchmark: Benchmark | None) -> Verifier:
+    """The grading protocols where one is asked for, else a verifier."""
+    if wanted.grading is None:
+        if wanted.exact is not None:
+            raise LimiteError("--exact: belongs to --grading, which says what is called correct")
+        return _verifier(wanted.verifier, local, benchmark)
+    if wanted.verifier is not None:
+        raise LimiteError(
+            "--verifier: --grading judges by published protocols; give one of the two, or name "
+            "the grader of the benchmark's publisher by --exact"
+        )
+    name = wanted.exact or getattr(benchmark, "exact", None)
+    exact = None if name is None else load_registry().get("verifier", name).load()()
+    return Grading.of(wanted.grading, exact, name)
 
 
 def _verifier(

@@ -14,7 +14,6 @@ from limite.core.kinds import Request, Verifier
 from limite.core.rollout.budget import (
     check_response,
     completion_budget,
-    is_finished,
     reasoning_is_closed,
 )
 from limite.core.rollout.grading import verdicts_on
@@ -22,6 +21,7 @@ from limite.core.types import FINISH_REASONS, Answer, FinishReason, Problem, Res
 from limite.evaluate import protocol as terms
 from limite.evaluate.bootstrap import exact_interval
 from limite.evaluate.compare import SCOPE
+from limite.evaluate.grading.protocols import Grading, Marks, told
 from limite.evaluate.hierarchical import hierarchical_interval
 from limite.evaluate.intervals import PLAIN, accuracy_interval, bootstrap_confidence
 from limite.evaluate.majority import majority_correct
@@ -72,12 +72,17 @@ class Answered(Protocol):
 
 @attrs.frozen(kw_only=True)
 class Graded:
-    """One response and what the verifier made of it."""
+    """One response and what the verifier made of it; ``marks`` where it was graded by protocols.
+
+    ``closed`` says whether its thinking is: where a template has opened it the text cannot tell.
+    """
 
     problem: Problem
     response: Answered
     verdict: Verdict
+    closed: bool
     correct: bool
+    marks: Marks | None = None
 
 
 def make_requests(
@@ -112,6 +117,7 @@ def protocol_of(
     max_tokens: int,
     eos_ids: Sequence[int],
     verifier: Mapping[str, Any],
+    natural_end: bool = True,
 ) -> terms.Protocol:
     """The terms that sampling and grading ``requests`` follow."""
     first = [request for request in requests if request.sample_index == 0]
@@ -126,6 +132,7 @@ def protocol_of(
         max_tokens=max_tokens,
         eos_ids=tuple(sorted(eos_ids)),
         verifier=verifier,
+        natural_end=natural_end,
     )
 
 
@@ -137,8 +144,11 @@ def evaluate(
     *,
     context: int | None = None,
     confidence: float = 0.95,
+    opened: str = "",
 ) -> tuple[dict[str, Any], list[Graded]]:
     """The results of one policy, as plain data, and every graded response in the order asked for.
+
+    ``opened`` is what a template that opens the thinking itself has written before each response.
 
     Every response is audited (its budget, its ending); one broken record is an error, because a
     score with a hidden cut-off is not what it says.
@@ -161,22 +171,47 @@ def evaluate(
             f"only {len(answered)} of {len(requests)} responses were sampled; "
             "a score of the ones that finished early would favour short answers"
         )
-    pairs = [(each.problem.answer, answered[place].text) for place, each in enumerate(requests)]
+    closed = [reasoning_is_closed(opened + answered[at].text) for at in range(len(requests))]
+    pairs = [
+        (each.problem.answer, text_judged(answered[at].text, closed[at], verifier))
+        for at, each in enumerate(requests)
+    ]
     graded = []
-    for index, (request, verdict) in enumerate(
-        zip(requests, verdicts_on(verifier, pairs), strict=True)
+    for index, (request, (verdict, marks)) in enumerate(
+        zip(requests, judged(verifier, pairs), strict=True)
     ):
         response = answered[index]
-        counts = is_finished(response) if protocol.natural_end else True
+        ended = response.finish_reason == "eos" or not protocol.natural_end
         graded.append(
             Graded(
                 problem=request.problem,
                 response=response,
                 verdict=verdict,
-                correct=verdict.correct and counts,
+                closed=closed[index],
+                correct=verdict.correct and ended and (closed[index] or marks is not None),
+                marks=marks,
             )
         )
     return summary(graded, protocol, confidence, verifier), graded
+
+
+def judged(
+    verifier: Verifier, pairs: Sequence[tuple[Answer, str]]
+) -> list[tuple[Verdict, Marks | None]]:
+    """A verdict on every pair, in order, and its marks where protocols grade."""
+    if not isinstance(verifier, Grading):
+        return [(verdict, None) for verdict in verdicts_on(verifier, pairs)]
+    marks = verifier.marks(pairs)
+    return [
+        (verifier.verdict(each, text), each) for each, (_, text) in zip(marks, pairs, strict=True)
+    ]
+
+
+def text_judged(text: str, closed: bool, verifier: Verifier) -> str:
+    """What is judged. Protocols look for thinking left open, which a template may have opened."""
+    if isinstance(verifier, Grading) and not closed and "<think>" not in text:
+        return f"<think>{text}"
+    return text
 
 
 def summary(
@@ -197,7 +232,7 @@ def summary(
     endings = Counter(one.response.finish_reason for one in graded)
     grader = Counter(GRADER[one.verdict.outcome] for one in graded)
     timeouts = grader["timeout"]
-    closed = sum(reasoning_is_closed(one.response.text) for one in graded)
+    closed = sum(one.closed for one in graded)
     agreed = majority_correct([_stated(group, protocol) for group in groups], verifier)
     plain = exact_interval(counts, confidence)
     wide = hierarchical_interval(counts, samples, bootstrap_confidence(len(groups), confidence))
@@ -271,6 +306,7 @@ def summary(
         "correct_longer_than": longer_than(
             [one.response.generated_tokens for one in graded if one.correct]
         ),
+        **_by_protocols(graded, verifier),
         "by_arm": _by_arm(groups, counts),
         "per_problem": [
             {
@@ -307,22 +343,30 @@ def records(graded: Sequence[Graded]) -> Iterator[dict[str, Any]]:
             "text_sha256": hashlib.sha256(
                 one.response.text.encode("utf-8", "surrogatepass")
             ).hexdigest(),
+            **({} if one.marks is None else {"grading": one.marks.record}),
         }
+
+
+def _by_protocols(graded: Sequence[Graded], verifier: Verifier) -> dict[str, Any]:
+    marks = [one.marks for one in graded if one.marks is not None]
+    if not isinstance(verifier, Grading):
+        return {}
+    cut = [one.response.finish_reason == "length" for one in graded]
+    return {"grading": told(marks, cut, verifier)}
 
 
 def _stated(
     group: Sequence[Graded], protocol: terms.Protocol
 ) -> tuple[Answer, list[str | None], list[bool]]:
     """What the responses to a problem answer. One whose answer may not count has no vote."""
-    stated = [
-        one.verdict.extracted if _may_count(one.response, protocol) else None for one in group
-    ]
+    stated = [one.verdict.extracted if _may_count(one, protocol) else None for one in group]
     return group[0].problem.answer, stated, [one.correct for one in group]
 
 
-def _may_count(response: Answered, protocol: terms.Protocol) -> bool:
-    ended = response.finish_reason in ("eos", "stop") or not protocol.natural_end
-    return ended and reasoning_is_closed(response.text)
+def _may_count(one: Graded, protocol: terms.Protocol) -> bool:
+    """Protocols that grade have read no answer where one may not count; a verifier has."""
+    ended = one.response.finish_reason in ("eos", "stop") or not protocol.natural_end
+    return ended and (one.marks is not None or one.closed)
 
 
 def _arm(problem: Problem) -> str:

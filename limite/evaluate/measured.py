@@ -11,11 +11,10 @@ import attrs
 from limite.core.errors import LimiteError
 from limite.core.jsonl import dumps, write_json, write_jsonl
 from limite.core.kinds import Verifier
-from limite.core.rollout.grading import verdicts_on
 from limite.core.rollout.sampler import LIKELIEST
 from limite.core.types import Problem
 from limite.evaluate.journal import JOURNAL, RESPONSES, Journal, Recorded
-from limite.evaluate.measure import Graded, records, summary
+from limite.evaluate.measure import Graded, judged, records, summary, text_judged
 from limite.evaluate.models import Model, Prompted, Terms
 from limite.evaluate.problem_sets import ProblemSet
 from limite.evaluate.profiles import Profile
@@ -133,17 +132,22 @@ def grade(asked: Asked, journal: Journal, verifier: Verifier) -> list[Graded]:
         for each in asked.prompts
         for number in range(asked.protocol.samples)
     ]
-    verdicts = verdicts_on(verifier, [(problem.answer, one.text) for problem, one in order])
+    pairs = [
+        (problem.answer, text_judged(one.text, one.reasoning_closed, verifier))
+        for problem, one in order
+    ]
     return [
         Graded(
             problem=problem,
             response=one,
             verdict=verdict,
+            closed=one.reasoning_closed,
             correct=verdict.correct
-            and one.reasoning_closed
+            and (one.reasoning_closed or marks is not None)  # protocols have seen to that
             and (one.finish_reason != "length" or not asked.protocol.natural_end),
+            marks=marks,
         )
-        for (problem, one), verdict in zip(order, verdicts, strict=True)
+        for (problem, one), (verdict, marks) in zip(order, judged(verifier, pairs), strict=True)
     ]
 
 
@@ -160,7 +164,6 @@ def results_of(
     total, samples = len(graded), asked.protocol.samples
     groups = [graded[start : start + samples] for start in range(0, total, samples)]
     mixed = sum(0 < sum(one.correct for one in group) < samples for group in groups)
-    closed = sum(_recorded(one).reasoning_closed for one in graded)
     first = asked.prompts[0]
     copies = set(overlap["problems"])
     return {
@@ -181,7 +184,6 @@ def results_of(
             "share": mixed / len(groups),
             "text": f"{share_text(mixed, len(groups))} of groups of {samples}",
         },
-        "closed_reasoning": {"count": closed, "total": total, "share": closed / total},
         "cut_below_budget": _cut_early(graded),
         "overlap": {
             **overlap,

@@ -192,16 +192,11 @@ class LocalModel:
                     generated_tokens=len(ids),
                     finish_reason=reason,
                     reasoning_closed=reasoning_is_closed(
-                        self._opened(tuple(response.prompt_ids)) + text
+                        opened_by(self.tokenizer, response.prompt_ids) + text
                     ),
                     text=text,
                     completion_ids=tuple(ids),
                 )
-
-    def _opened(self, prompt: tuple[int, ...]) -> str:
-        """What a template that opens the thinking itself has written last."""
-        tail = self.tokenizer.decode(prompt[-8:])
-        return tail[tail.rfind("<think>") :] if "<think>" in tail else ""
 
     def _asked(self, requests: Sequence[Request]) -> Sampler:
         if self._sampler is None:
@@ -230,6 +225,12 @@ def _spare_bytes(device: torch.device) -> int:
         free, _ = torch.cuda.mem_get_info(device)
         return free // 2
     return CACHE_BYTES
+
+
+def opened_by(tokenizer: Tokenizer, prompt: Sequence[int]) -> str:
+    """What a template that opens the thinking itself has written last."""
+    tail = tokenizer.decode(tuple(prompt[-8:]))
+    return tail[tail.rfind("<think>") :] if "<think>" in tail else ""
 
 
 def ends_of(tokenizer: Tokenizer) -> tuple[int, ...]:

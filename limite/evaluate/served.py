@@ -20,7 +20,7 @@ from limite.core.rollout.budget import reasoning_is_closed
 from limite.core.seeds import Seeds
 from limite.core.types import FinishReason, Problem
 from limite.evaluate.journal import Recorded
-from limite.evaluate.models import Prompted, Terms, ends_of, prompts_of
+from limite.evaluate.models import Prompted, Terms, ends_of, opened_by, prompts_of
 from limite.evaluate.profiles import CHAT, Profile, default_kind
 from limite.problems.gen.endpoint import PATH as TURNS
 from limite.problems.gen.endpoint import key_in
@@ -40,6 +40,7 @@ class Reply:
     reasoning_closed: bool
     prompt_tokens: int
     generated_tokens: int
+    apart: bool = False
 
 
 class ServedModel:
@@ -189,9 +190,16 @@ class ServedModel:
             completion_budget=prompted.budget_tokens,
             generated_tokens=reply.generated_tokens,
             finish_reason=reply.finish_reason,
-            reasoning_closed=reply.reasoning_closed,
+            reasoning_closed=self._closed(reply, prompted),
             text=reply.text,
         )
+
+    def _closed(self, reply: Reply, prompted: Prompted) -> bool:
+        """Where the template opens the thinking and the server does not tell it apart, the text
+        has its end alone."""
+        if self._speaker is None or reply.apart or isinstance(prompted.shown, str):
+            return reply.reasoning_closed
+        return reasoning_is_closed(opened_by(self._speaker.tokenizer, prompted.shown) + reply.text)
 
     def _check(self, reply: Reply, prompted: Prompted) -> None:
         """Refuses what would make another measurement of it."""
@@ -258,4 +266,5 @@ def _reply_of(data: Any) -> Reply:
         reasoning_closed=reasoning_is_closed(text) and not (apart and not text),
         prompt_tokens=asked,
         generated_tokens=generated,
+        apart=apart,
     )

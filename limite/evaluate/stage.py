@@ -21,7 +21,6 @@ from limite.core.recipe.recipe import Recipe, evaluation_seeds
 from limite.core.recipe.rundir import RunDirectory
 from limite.core.recipe.stages import Eval, Stage
 from limite.core.registry import Registry
-from limite.core.rollout.budget import reasoning_is_closed
 from limite.core.rollout.sampler import Sampler
 from limite.core.rollout.stop import StopRequest
 from limite.core.rollout.uniforms import row_key
@@ -31,6 +30,7 @@ from limite.core.types import Problem, Response
 from limite.evaluate import protocol as terms
 from limite.evaluate.compare import paired_difference
 from limite.evaluate.grader import content_hash
+from limite.evaluate.grading.protocols import Grading
 from limite.evaluate.measure import (
     Graded,
     Samples,
@@ -39,6 +39,7 @@ from limite.evaluate.measure import (
     protocol_of,
     records,
 )
+from limite.evaluate.models import opened_by
 from limite.evaluate.protocol import refuse_other_protocol
 
 BUDGET = "fixed-response"
@@ -144,6 +145,7 @@ def run(context: EvalContext) -> dict[str, Any]:
         protocol,
         context=model.context,
         confidence=stage.confidence,
+        opened=opened_by(context.tokenizer, requests[0].prompt_ids),
     )
     results["separation"] = {
         "held_out": len(problems),
@@ -185,7 +187,7 @@ def _told(
             "protocol_id": protocol.id,
             "grader_sha256": protocol.verifier.get("sha256"),
             "seed": str(key),  # as text: it has 64 bits, of which readers of JSON keep 53
-            "reasoning_closed": reasoning_is_closed(response.text),
+            "reasoning_closed": one.closed,
             "completion_ids": list(response.completion_ids),
         }
 
@@ -212,6 +214,9 @@ class _Stoppable:
 
 def grader_of(verifier: Verifier, registry: Registry) -> dict[str, Any]:
     """The verifier as a protocol holds it: its settings, its release, a hash of its source."""
+    if isinstance(verifier, Grading):
+        kind: type = type(verifier)
+        return {**verifier.record, "sha256": content_hash(kind)}
     entry = registry.entry_of(type(verifier))
     settings = unstructure(verifier, registry)
     if not isinstance(settings, dict):

@@ -52,6 +52,12 @@ def lines(
     yield from table(
         ("TOKENS", "MEAN", "MEDIAN", "P95", "RIGHT: MEAN", "MEDIAN", "P95"), map(_lengths, models)
     )
+    if any("grading" in each for each in models):
+        yield ""
+        yield from table(
+            ("GRADING", "REFERENCE", "EXACT", "LENIENT", "PERMISSIVE", "FORMAT", "TIMED OUT"),
+            [_gradings(each) for each in models if "grading" in each],
+        )
     for each in models:
         if each["unreliable"]:
             yield ""
@@ -158,6 +164,18 @@ def _endings(results: Results) -> list[str]:
         str(grader["no_answer"]),
         str(grader["timeout"]),
         f"{mixed['count']}/{mixed['total']}",
+    ]
+
+
+def _gradings(results: Results) -> list[str]:
+    found = results["grading"]
+    scores = (found["protocols"][name] for name in ("reference", "exact", "lenient", "permissive"))
+    formed = found["format_ok"]
+    return [
+        short(results),
+        *("-" if "absent" in each else f"{100 * each['score']:.2f}%" for each in scores),
+        f"{formed['count']}/{formed['total']}",
+        str(found["timed_out"]["count"]),
     ]
 
 

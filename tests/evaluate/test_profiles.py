@@ -6,6 +6,7 @@ import importlib.util
 import json
 from pathlib import Path
 
+import attrs
 import pytest
 import tokenizers
 
@@ -17,9 +18,12 @@ from limite.core.pretrained.save import save_pretrained
 from limite.core.pretrained.tokenizer import PretrainedTokenizer
 from limite.core.tokenizer import CharacterTokenizer
 from limite.core.types import Answer, Problem
-from limite.evaluate.journal import RESPONSES
+from limite.evaluate.journal import RESPONSES, Recorded
+from limite.evaluate.measure import Graded, summary
 from limite.evaluate.profiles import Profile, stopped, tokens_until
+from limite.evaluate.protocol import Protocol
 from limite.problems.gen.main import main as gen
+from limite.problems.verifiers.mathematics import Mathematics
 from tests.core.pretrained.words import CHATML, CONFIG, START, byte_level, write_words
 from tests.evaluate.asked import problem
 
@@ -93,6 +97,38 @@ def test_thinking_that_the_template_opens_is_open_until_it_is_closed(evaluate, m
     assert ended.code == 0, ended.err
     [results] = read_json(out / "summary.json")["models"]
     assert results["closed_reasoning"]["count"] == 0
+
+
+def test_an_answer_within_thinking_that_the_template_opened_has_no_vote():
+    """Of two responses the first stops in its thinking at 9, the second states 4 behind it."""
+    texts = ["so \\boxed{9}", "so \\boxed{9}</think> \\boxed{4}", "\\boxed{9}"]
+    graded = [
+        Graded(
+            problem=QUESTION,
+            response=recorded(number, text, closed="</think>" in text),
+            verdict=Mathematics()(QUESTION.answer, text),
+            closed="</think>" in text,
+            correct="</think>" in text,
+        )
+        for number, text in enumerate(texts)
+    ]
+    protocol = Protocol(
+        problems="", prompts="", count=1, samples=3, seed=1, temperature=1.0, max_tokens=9,
+        eos_ids=(0,), verifier={}, natural_end=False,
+    )  # fmt: skip
+    found = summary(graded, protocol, 0.95, Mathematics())
+    assert found["majority"]["correct"] == 1
+    assert found["closed_reasoning"]["count"] == 1
+    opened = [attrs.evolve(each, closed=True) for each in graded]
+    assert summary(opened, protocol, 0.95, Mathematics())["majority"]["correct"] == 0
+
+
+def recorded(number: int, text: str, *, closed: bool) -> Recorded:
+    return Recorded(
+        model="m", protocol_id="p", problem_id=QUESTION.id, sample_index=number, seed="1",
+        prompt_tokens=3, completion_budget=9, generated_tokens=4, finish_reason="eos",
+        reasoning_closed=closed, text=text,
+    )  # fmt: skip
 
 
 def test_worked_problems_stand_before_a_base_model_question(measured, models):

@@ -148,6 +148,48 @@ def test_an_answer_counts_where_the_thinking_is_closed(
     assert found["closed_reasoning"]["count"] == (0 if thought == "<think>it is" else 10)
 
 
+@pytest.mark.parametrize(
+    ("grading", "right"), [("reference", 2), ("lenient", 8), ("permissive", 10)]
+)
+def test_every_protocol_grades_and_one_of_them_is_the_score(ask, server, tmp_path, grading, right):
+    texts = ["\\boxed{1}", "the answer is 2", "<think>\\boxed{3}", "\\boxed{4", "5 or 6"]
+    server.answers = lambda text: texts[int(text[0])]
+    ended = ask("--grading", grading)
+    assert ended.code == 0, ended.err
+    found = read_json(folder_in(tmp_path) / "results.json")
+    assert found["correct"] == right
+    scores = found["grading"]["protocols"]
+    assert scores["exact"] == {"absent": "no grader of the benchmark's publisher is named"}
+    assert [scores[name]["correct"] for name in ("reference", "lenient", "permissive")] == [
+        2,
+        8,
+        10,
+    ]
+    assert found["protocol"]["verifier"]["type"] == f"grading-{grading}"
+    assert found["grading"]["shapes"] == {"E": 2, "N": 4, "U": 2}
+    records = list(read_jsonl(folder_in(tmp_path) / RESPONSES))
+    assert records[0]["grading"]["reference"] is True
+    assert records[2]["grading"]["exact"] is None
+    assert "PERMISSIVE" in ended.out
+
+
+def test_a_publisher_s_grader_is_named(ask, server, tmp_path):
+    server.answers = lambda text: f"#{int(text[0]) + 1}"
+    ended = ask("--grading", "exact", "--exact", "exact")
+    assert ended.code == 0, ended.err
+    found = read_json(folder_in(tmp_path) / "results.json")
+    assert found["grading"]["protocols"]["exact"]["correct"] == found["correct"] == 10
+    assert found["grading"]["protocols"]["reference"]["correct"] == 0
+    for more, said in (
+        (("--grading", "exact"), "--grading exact: the benchmark names no grader"),
+        (("--exact", "exact"), "--exact: belongs to --grading"),
+        (("--grading", "lenient", "--verifier", "exact"), "--verifier: --grading judges"),
+        (("--grading", "lenient", "--exact", "exakt"), "did you mean 'exact'"),
+    ):
+        ended = ask(*more, out="none")
+        assert (ended.code, said in ended.err) == (2, True), ended.err
+
+
 def test_mistakes_are_told_before_anything_is_asked(evaluate, server):
     for arguments, said in (
         (("--endpoint", server.url), "--model-name: an endpoint"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 from limite.core.endpoint.replies import KeptReplies, request_hash
 from limite.core.types import Answer, Problem
@@ -18,13 +19,23 @@ class Local:
 
     def __init__(
         self,
-        policy: LocalPolicy,
+        model: Path,
         *,
         kept: KeptReplies,
         budget: Budget,
+        seed: int,
+        temperature: float,
+        max_tokens: int,
     ) -> None:
-        self._policy = policy
-        self.name = policy.name
+        self._policy = LocalPolicy(
+            model,
+            stage=None,
+            seed=seed,
+            temperature=temperature,
+            max_tokens=max_tokens,
+            instruction="",
+        )
+        self.name = self._policy.name
         self._kept = kept
         self._budget = budget
         self._lock = threading.Lock()

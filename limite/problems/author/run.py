@@ -39,7 +39,6 @@ class Run:
     accepted: list[Outcome] = attrs.field(factory=list)
     refused: list[Outcome] = attrs.field(factory=list)
     _avoid: dict[str, list[str]] = attrs.field(factory=lambda: defaultdict(list))
-    _rates: dict[str, list[float]] = attrs.field(factory=lambda: defaultdict(list))
 
     @property
     def counts(self) -> Counts:
@@ -90,8 +89,7 @@ class Run:
     def _decided(self, slot: int) -> Outcome | None:
         topic = drawn(self.topics, self.pipeline.terms.seed, slot)
         try:
-            earlier = self._avoid[topic.name], self._rates[topic.name]
-            outcome = self.pipeline.decide(slot, topic, *earlier)
+            outcome = self.pipeline.decide(slot, topic, self._avoid[topic.name])
         except Stopped:
             return None
         if outcome["outcome"] != "failed":
@@ -100,8 +98,6 @@ class Run:
 
     def _settle(self, slot: int, outcome: Outcome) -> None:
         """One list grows by one line, so that an interruption leaves counts that add up."""
-        if "pass_rate" in outcome:
-            self._rates[outcome["topic"]].append(outcome["pass_rate"])
         if outcome["outcome"] == "accepted":
             text, topic = outcome["record"]["problem"], outcome["topic"]
             # Another of the same round may have come before it.

@@ -7,11 +7,13 @@ it should the caller be gone while something hangs.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import resource
 import signal
 import struct
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -34,8 +36,15 @@ def main(memory_bytes: int, deadline_s: float) -> None:
     from limite.core.types import Answer
     from limite.problems.algebra import symbolic
     from limite.problems.verifiers.judge import judge
+    from limite.problems.verifiers.math_verify_equal import compared
 
     def answered(request: Mapping[str, Any]) -> dict[str, Any]:
+        if "gold" in request:  # two answers, for another package to compare
+            if "math_verify" not in sys.modules:
+                around_loading(True)
+                importlib.import_module("math_verify")
+                around_loading(False)
+            return compared(request["gold"], request["stated"])
         answer = Answer(
             type=request["type"], value=request["value"], params=request.get("params") or {}
         )
