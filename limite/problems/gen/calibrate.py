@@ -26,6 +26,7 @@ from limite.problems.gen.policies import INSTRUCTION, Policy, Reply
 from limite.problems.gen.progress import progress
 from limite.problems.gen.rates import Rates
 from limite.problems.gen.say import Real
+from limite.problems.gen.weak import sandbox, weak_sandbox_option
 
 
 @click.command()
@@ -61,6 +62,7 @@ from limite.problems.gen.say import Real
     "--instruction", metavar="TEXT",
     help=f"Stands behind each question.  [of an endpoint or a directory: {INSTRUCTION}]",
 )  # fmt: skip
+@weak_sandbox_option
 @click.option("-o", "--out", metavar="FILE", type=click.Path(path_type=Path), required=True)
 @click.option("--force", is_flag=True, help="Replace a file that was made otherwise.")
 @click.option("--json", "as_json", is_flag=True, help="Print progress and result as JSON lines.")
@@ -79,6 +81,7 @@ def calibrate(
     seed: int,
     verifier: str | None,
     instruction: str | None,
+    allow_weak_sandbox: bool,
     out: Path,
     force: bool,
     as_json: bool,
@@ -118,7 +121,8 @@ def calibrate(
             **terms,
         )
     try:
-        write(file, policy, judge, out, samples=samples, force=force, as_json=as_json)
+        with sandbox(allow_weak=allow_weak_sandbox):
+            write(file, policy, judge, out, samples=samples, force=force, as_json=as_json)
     finally:
         policy.close()
 

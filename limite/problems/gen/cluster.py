@@ -119,6 +119,9 @@ class Cluster:
             raise _unable(found)
         return found
 
+    def receive(self) -> None:
+        """Nothing waits here: Ray keeps what comes."""
+
     def close(self) -> None:
         """Takes back what is not done, and ends a cluster that was begun here."""
         if self._began:

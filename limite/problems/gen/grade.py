@@ -20,6 +20,7 @@ from limite.core.train.data.records import TOLD, first_few
 from limite.core.types import Answer, Problem, Verdict
 from limite.problems import files
 from limite.problems.gen.say import new_file
+from limite.problems.gen.weak import sandbox, weak_sandbox_option
 
 BATCH = 512
 OUTCOMES = ("right", "wrong", "unreadable", "timed-out")
@@ -36,10 +37,17 @@ OUTCOMES = ("right", "wrong", "unreadable", "timed-out")
 )
 @click.option("-o", "--out", metavar="FILE", type=click.Path(path_type=Path), help="Verdicts.")
 @click.option("--verifier", metavar="NAME", default="mathematics", show_default=True)
+@weak_sandbox_option
 @click.option("--force", is_flag=True, help="Replace a file that exists.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def grade(
-    file: Path, responses: Path, out: Path | None, verifier: str, force: bool, as_json: bool
+    file: Path,
+    responses: Path,
+    out: Path | None,
+    verifier: str,
+    allow_weak_sandbox: bool,
+    force: bool,
+    as_json: bool,
 ) -> None:
     """Judge responses to the problems of a file.
 
@@ -56,11 +64,12 @@ def grade(
     asked: Counter[str] = Counter()
     lines = []
     pairs = [(problem.answer, text) for problem, text in answered]
-    for (problem, _), verdict in zip(answered, _verdicts(judge, pairs), strict=True):
-        outcomes[verdict.outcome] += 1
-        asked[problem.id] += 1
-        right[problem.id] += verdict.correct
-        lines.append({"id": problem.id, **attrs.asdict(verdict)})
+    with sandbox(allow_weak=allow_weak_sandbox):
+        for (problem, _), verdict in zip(answered, _verdicts(judge, pairs), strict=True):
+            outcomes[verdict.outcome] += 1
+            asked[problem.id] += 1
+            right[problem.id] += verdict.correct
+            lines.append({"id": problem.id, **attrs.asdict(verdict)})
     if out is not None:
         write_jsonl(out, lines)
     shares = [right[name] / count for name, count in asked.items()]

@@ -11,18 +11,24 @@ import multiprocessing
 import os
 import resource
 import signal
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any
 
+import attrs
+
 from limite.core.errors import LimiteError, Mistake, RunFailed, sentence
 from limite.core.jsonl import dumps
 from limite.core.kinds import Generator
 from limite.core.types import Problem
-from limite.problems.gen.candidate import Judge
+from limite.problems.answers import CHECKED
+from limite.problems.gen.candidate import Judge, stated_in
 from limite.problems.gen.families import family
 from limite.problems.gen.workers import start
+from limite.problems.sandbox.pool import WeakSandbox, weak_allowed
+from limite.problems.verifiers.judge import Standard
 from limite.problems.verifiers.serve import LOADING_S
 
 DEADLINE_S = 10.0
@@ -41,12 +47,21 @@ Found = tuple[str, bool]
 class Rechecker:
     """Checks the lines of a file in one process, which is killed where a problem takes too long.
 
-    RunFailed says why this machine cannot check a problem at all: programs need a sandbox.
+    Checker programs are not run without ``programs``. RunFailed says why this machine cannot check
+    a problem at all: programs need a sandbox, or ``allow_weak`` where there is none.
     """
 
-    def __init__(self, verifier: str, deadline_s: float = DEADLINE_S) -> None:
+    def __init__(
+        self,
+        verifier: str,
+        deadline_s: float = DEADLINE_S,
+        *,
+        programs: bool = True,
+        allow_weak: bool = False,
+    ) -> None:
         Judge(verifier)  # a name that is unknown is told here, and not by a process that ended
         self.verifier, self.deadline_s = verifier, deadline_s
+        self.programs, self.allow_weak = programs, allow_weak
         self._process: BaseProcess | None = None
         self._pipe: Connection | None = None
 
@@ -116,9 +131,8 @@ class Rechecker:
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(
-            target=_serve, args=(theirs, self.verifier, self.deadline_s), daemon=True
-        )
+        told = (self.verifier, self.deadline_s, self.programs, self.allow_weak)
+        self._process = context.Process(target=_serve, args=(theirs, *told), daemon=True)
         start(self._process)
         theirs.close()
         try:
@@ -164,7 +178,9 @@ def _parts(lines: Iterable[Line]) -> Iterator[list[Line]]:
     yield part
 
 
-def _serve(pipe: Connection, verifier: str, deadline_s: float) -> None:
+def _serve(
+    pipe: Connection, verifier: str, deadline_s: float, programs: bool, allow_weak: bool
+) -> None:
     """The process's own half. A timer of its own ends it should the caller be gone."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whatever a family prints is not the command's
     with contextlib.suppress(ValueError, OSError):
@@ -177,8 +193,13 @@ def _serve(pipe: Connection, verifier: str, deadline_s: float) -> None:
         pipe.send(begins)
 
     symbolic.AROUND_LOADING.append(around_loading)
-    checker = Checker(verifier)
-    with contextlib.suppress(EOFError, OSError):  # the process that asked is gone
+    checker = Checker(verifier, programs=programs)
+    with (
+        weak_allowed() if allow_weak else contextlib.nullcontext(),
+        warnings.catch_warnings(),
+        contextlib.suppress(EOFError, OSError),  # the process that asked is gone
+    ):
+        warnings.simplefilter("ignore", WeakSandbox)  # the command has said it
         pipe.send(False)
         while True:
             for problem in pipe.recv():
@@ -203,13 +224,25 @@ def _bounded(checker: Checker, problem: Problem) -> Found | str:
 class Checker:
     """Checks one problem after another: what is wrong with it, and whether it was solved again."""
 
-    def __init__(self, verifier: str) -> None:
+    def __init__(self, verifier: str, *, programs: bool = True) -> None:
         self.judge = Judge(verifier)
+        self.programs = programs
         self._families: dict[str, Generator | str] = {}
 
     def __call__(self, problem: Problem) -> Found:
         made = problem.source.get("kind") == "procedural"
-        objection = self.judge.objection(problem, solutions=made)
+        checked = problem.answer.type in CHECKED
+        if checked and not self.programs:
+            objection = Standard(problem.answer).fault
+        elif checked and not made:  # the checker is all there is to tell, so it is tried on these
+            stating = {
+                style: text
+                for style, text in problem.solutions.items()
+                if stated_in(text) is not None
+            }
+            objection = self.judge.objection(attrs.evolve(problem, solutions=stating))
+        else:
+            objection = self.judge.objection(problem, solutions=made)
         if objection or not made:
             return objection, False
         component = self._family(problem.source)

@@ -23,6 +23,12 @@ BATCH = 256
 BEYOND = 32
 """How many candidates a worker makes at once beyond the places planned for, to begin with."""
 
+AHEAD = 8
+"""How many batches are under way for each process, so that none is idle while lines are written."""
+
+LOOK_EVERY = 128
+"""After so many candidates it is seen what has come: a process that cannot send cannot go on."""
+
 STEP = 64
 """The most candidates that are made together."""
 
@@ -135,6 +141,8 @@ class _Hands(Protocol):
 
     def result(self, ticket: Any, /) -> list[Made]: ...
 
+    def receive(self) -> None: ...
+
     def close(self) -> None: ...
 
 
@@ -147,16 +155,21 @@ class _Pool:
         self._end = end
         left = sum(max(0, last - first) for first, last in zip(start, end, strict=True))
         self._batch = max(1, min(BATCH, left // (2 * hands.count)))
-        self._ahead = 2 * hands.count
+        self._ahead = AHEAD * hands.count
+        self._taken = 0
         self._beyond = [BEYOND] * len(start)
         self._pending: list[deque[Any]] = [deque() for _ in start]
         self._ready: list[deque[Made]] = [deque() for _ in start]
 
     def take(self, share: int) -> Made:
         ready = self._ready[share]
-        if not ready:
+        self._taken += 1
+        if not ready or self._taken % LOOK_EVERY == 0:
             try:
-                ready.extend(self._batch_of(share))
+                if not ready:
+                    ready.extend(self._batch_of(share))
+                else:
+                    self._hands.receive()
             except WorkerLost:
                 raise RunFailed(
                     "a worker process was killed, perhaps for want of memory; "
@@ -165,10 +178,14 @@ class _Pool:
         return ready.popleft()
 
     def _batch_of(self, share: int) -> list[Made]:
-        if not self._pending[share]:
+        pending = self._pending[share]
+        if not pending:
             self._submit(share)
         self._fill()
-        batch = self._hands.result(self._pending[share].popleft())
+        batch = self._hands.result(pending.popleft())
+        # All wait for a share that gives hardly anything new: every process is to search it.
+        while self._beyond[share] == BATCH and len(pending) < 2 * self._hands.count:
+            self._submit(share)
         self._fill()
         return batch
 

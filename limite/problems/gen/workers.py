@@ -79,16 +79,19 @@ class Workers:
     def result(self, ticket: Ticket) -> Any:
         """What a task gave; an error that it raised is raised here."""
         while not ticket.done:
-            self._receive()
+            self.receive(None)
         failed, value = ticket.result
         if failed:
             raise value
         return value
 
-    def _receive(self) -> None:
-        """Takes what is ready from every process, so that none waits for a full pipe."""
+    def receive(self, timeout_s: float | None = 0.0) -> None:
+        """Takes what is ready from every process, so that none waits for a full pipe.
+
+        Waits for the first of it so long, or without end where that is None.
+        """
         by_pipe = {worker.pipe: worker for worker in self._workers}
-        for pipe in wait(list(by_pipe)):
+        for pipe in wait(list(by_pipe), timeout_s):
             worker = by_pipe[pipe]  # type: ignore[index]  # wait gives what it was given
             try:
                 answer = worker.pipe.recv()

@@ -7,13 +7,14 @@ import os
 import threading
 import warnings
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 from limite.core.errors import LimiteError
 from limite.problems.sandbox import wire
-from limite.problems.sandbox.backends import Setup, candidates, named
+from limite.problems.sandbox.backends import CHOICE, Setup, candidates, named
 from limite.problems.sandbox.faults import NoSandbox, Unavailable
 from limite.problems.sandbox.limits import Limits
 from limite.problems.sandbox.result import Result
@@ -150,7 +151,11 @@ class Pool:
         if self._refused is not None:  # what cannot be had is not tried for each program
             raise self._refused
         reasons: dict[str, str] = {}
-        for backend in candidates(weak=self._allow_weak):
+        try:
+            tried = candidates(weak=self._allow_weak)
+        except LimiteError as error:  # no answer's fault, whoever asks
+            raise NoSandbox({CHOICE: str(error)}) from None
+        for backend in tried:
             try:
                 worker = Worker(backend, self.setup)
             except Unavailable as error:
@@ -164,13 +169,27 @@ class Pool:
 
 _POOLS: weakref.WeakSet[Pool] = weakref.WeakSet()
 _KEPT: dict[tuple[Setup, bool], Pool] = {}
+_allowed = [False]
 
 
-def pool(setup: Setup | None = None, *, allow_weak: bool = False) -> Pool:
-    """The pool of this process for programs of one kind, made when it is first asked for."""
-    key = setup or Setup(), allow_weak
+@contextmanager
+def weak_allowed() -> Iterator[None]:
+    """While it lasts, ``pool`` and ``run`` may use the backend that holds nobody, if unasked."""
+    before, _allowed[0] = _allowed[0], True
+    try:
+        yield
+    finally:
+        _allowed[0] = before
+
+
+def pool(setup: Setup | None = None, *, allow_weak: bool | None = None) -> Pool:
+    """The pool of this process for programs of one kind, made when it is first asked for.
+
+    ``allow_weak`` None is what ``weak_allowed`` says.
+    """
+    key = setup or Setup(), _allowed[0] if allow_weak is None else allow_weak
     if key not in _KEPT:
-        _KEPT[key] = Pool(setup=key[0], allow_weak=allow_weak)
+        _KEPT[key] = Pool(setup=key[0], allow_weak=key[1])
     return _KEPT[key]
 
 
@@ -181,7 +200,7 @@ def run(
     limits: Limits | None = None,
     *,
     setup: Setup | None = None,
-    allow_weak: bool = False,
+    allow_weak: bool | None = None,
 ) -> Result:
     """Runs ``source`` in the strongest sandbox there is, and calls its function ``entry``.
 

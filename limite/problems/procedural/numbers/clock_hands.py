@@ -75,20 +75,19 @@ class ClockHands(Family):
             # The minute hand gains on the hour hand half a degree eleven times in a minute.
             begin, gained = 30 * hour, 330 * (end - hour)
             meant = sorted({degrees, 360 - degrees} if degrees else {0})
-            turns = [
-                turn
-                for turn in range(-begin, gained - begin + 1)
-                if turn % 360 in {each % 360 for each in meant}
-            ]
+            # Of each angle, the multiples of 360 from one end of the stretch to the other.
+            places = sum(
+                (gained - begin - each) // 360 - (-begin - each - 1) // 360 for each in meant
+            )
             said = " or ".join(f"${each}$" for each in meant)
             return Drawn(
                 ask="count",
                 values={"hour": hour, "end": end, "degrees": degrees},
-                gold=gold.integer(len(turns)),
+                gold=gold.integer(places),
                 steps=f"In the ${60 * (end - hour)}$ minutes the minute hand gains "
                 f"${gained}$ degrees on the hour hand, from ${-begin}$ to ${gained - begin}$. The "
                 f"angle fits where it is ahead by {said} degrees, whole turns aside. The number "
-                f"of such places is ${len(turns)}$.",
+                f"of such places is ${places}$.",
             )
         ahead = 30 * (hour % 12)
         gain = min(gain % 360 or 360 for gain in (ahead - degrees, ahead + degrees))

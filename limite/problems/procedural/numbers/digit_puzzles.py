@@ -67,18 +67,23 @@ class DigitPuzzles(Family):
         )
 
     def solve(self, ask: str, values: Mapping[str, Any]) -> Gold | None:
-        # A number and its digit sum leave the same remainder by 9, so every ninth one is tried.
-        low, high, total = 10 ** (values["length"] - 1), 10 ** values["length"], values["sum"]
-        facts = [
-            (each, int((_NUMBER.findall(each) or [0])[0])) for each in values["facts"].split("; ")
-        ]
-        found = []
-        for number in range(low + (total - low) % 9, high, 9):
-            if _SUMS[number // 1000] + _SUMS[number % 1000] == total:
-                text = str(number)
-                if all(_holds(number, text, *each) for each in facts):
-                    found.append(number)
-        return gold.finite_set(found)
+        left: Sequence[tuple[int, str]] = _tried(values["length"], values["sum"])
+        for fact in values["facts"].split("; "):
+            asked = int((_NUMBER.findall(fact) or [0])[0])
+            left = [each for each in left if _holds(*each, fact, asked)]
+        return gold.finite_set(number for number, _ in left)
+
+
+@functools.lru_cache(maxsize=64)
+def _tried(length: int, total: int) -> tuple[tuple[int, str], ...]:
+    """All numbers of this length and digit sum, and their figures, found by trying."""
+    # A number and its digit sum leave the same remainder by 9, so every ninth one is tried.
+    low, high = 10 ** (length - 1), 10**length
+    return tuple(
+        (number, str(number))
+        for number in range(low + (total - low) % 9, high, 9)
+        if _SUMS[number // 1000] + _SUMS[number % 1000] == total
+    )
 
 
 def _told(
