@@ -62,6 +62,8 @@ def check_storable(name: str, tensor: Tensor, where: str) -> None:
 
 def tensor_bytes(tensor: Tensor) -> memoryview:
     """The values of a tensor as a file has them, row by row. Copied only if they lie otherwise."""
+    if not tensor.numel():  # one that numpy made has strides that no view takes
+        return memoryview(bytearray())
     host = tensor.detach().cpu().resolve_neg().contiguous().reshape(-1)
     content: memoryview = host.view(torch.uint8).numpy().data
     return content

@@ -124,7 +124,11 @@ def test_the_same_bits_with_overlap_without_and_gone_on_with(ahead, run, digest,
         assert told == line["policy/lag_updates"]
     if sets is AHEAD:
         killed = killed_in(monkeypatch, run, 2, *sets, *OVERLAP, name="killed")
-        assert state_of(killed, 2)[0]["stage"]["pending"]["batch"]["batch"]["groups"]
+        state, place = state_of(killed, 2)
+        groups = state["stage"]["pending"]["batch"]["batch"]["groups"]
+        assert groups
+        assert "completion_ids" not in json.dumps(groups)
+        assert (place / "pending_batch.safetensors").is_file()
         go_on(killed, echo=quiet)
         assert digest(killed) == digest(plain)
     stopped = stopped_in(monkeypatch, run, 2, *sets, *OVERLAP, name="stopped")

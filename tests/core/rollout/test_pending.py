@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 
+import attrs
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import Tensor
 
 from limite.core.checkpoint.state import decode, encode
 from limite.core.errors import LimiteError
@@ -60,8 +63,40 @@ def groups(draw, count=2):
 @given(st.lists(groups(), max_size=3), st.lists(groups(), max_size=2))
 def test_a_batch_comes_back_as_it_was_types_included(kept, dropped):
     batch = Batch(groups=kept, dropped=dropped, rounds=3, abandoned=16)
-    again = unpacked(decode(json.loads(json.dumps(encode(packed(batch))))))
+    tensors: dict[str, Tensor] = {}
+    plain = encode(packed(batch), tensors=tensors)
+    again = unpacked(decode(json.loads(json.dumps(plain)), tensors))
     assert repr(again) == repr(batch)
+    assert all(tensor.dtype.itemsize == 4 for name, tensor in tensors.items() if "logp" not in name)
+    # As checkpoints held it before there were arrays.
+    older = unpacked(decode(json.loads(json.dumps(encode(attrs.asdict(batch))))))
+    assert repr(older) == repr(batch)
+
+
+@pytest.mark.parametrize("name", ["logprobs", "completion_ids_counts", "topk_ids_sizes"])
+def test_arrays_that_do_not_fit_the_responses_are_refused(name):
+    response = {
+        "problem_id": "p",
+        "sample_index": 0,
+        "finish_reason": "length",
+        "completion_budget": 2,
+        "policy_version": 0,
+        "text": "",
+    }
+    lists = {"topk_ids": ((1,), (2,)), "topk_logprobs": ((-0.5,), (-0.5,))}
+    whole = Response(
+        **response, prompt_ids=(1,), completion_ids=(3, 4), logprobs=(-1.0, -0.1), **lists
+    )
+    problem = Problem(problem="?", answer=Answer(type="integer", value="1"))
+    batch = Batch(groups=[Group(problem=problem, responses=[whole], rewards=[1.0], correct=[True])])
+    data = packed(batch)
+    assert data["columns"]["logprobs"].dtype == torch.float64  # 0.1 is no float32
+    unpacked(data)
+    data["columns"][name] = data["columns"][name][:-1]
+    with pytest.raises(LimiteError, match="the pending batch is damaged"):
+        unpacked(data)
+    with pytest.raises(LimiteError, match="more responses than there are"):
+        unpacked({**packed(batch), "groups": []})
 
 
 def test_a_damaged_one_is_refused():

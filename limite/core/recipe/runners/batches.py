@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from limite.core.actor.queue import Consumed, Queue, Snapshot
 from limite.core.actor.turns import BEFORE_UPDATE, Turns
-from limite.core.checkpoint.state import module_payload
+from limite.core.checkpoint.state import decode, encode, module_payload
 from limite.core.errors import LimiteError
 from limite.core.recipe.declared import DATA, PROTOCOL
 from limite.core.recipe.runners.rollouts import Rollouts, Sampling
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 SOURCE_POLICY = "source_policy"
 """The payload with the weights that a batch, dropped in a stop, is to be sampled with again."""
+
+PENDING_BATCH = "pending_batch"
+"""The payload with tokens and log-probabilities of a batch that is not learned from yet."""
 
 
 def refuse_stale(taken: Consumed[Sampling], max_policy_lag: int) -> None:
@@ -104,7 +107,13 @@ class Batches:
         if owed is not None and owed.version != self.session.clocks.updates:
             payloads[SOURCE_POLICY] = module_payload(owed.policy)
         # Without a pending batch a checkpoint is what it is under any schedule.
-        pending = {} if state["pending"] is None else {"pending": state["pending"]}
+        pending: dict[str, Any] = {}
+        if state["pending"] is not None:
+            tensors: dict[str, Tensor] = {}
+            batch = encode(state["pending"]["batch"], tensors=tensors)
+            pending = {"pending": {**state["pending"], "batch": batch}}
+            if tensors:
+                payloads[PENDING_BATCH] = tensors
         return {**cast(dict[str, Any], state["sampler"]), **pending}, payloads
 
     def _restore(
@@ -116,6 +125,9 @@ class Batches:
             # It is of other problems, or of other budgets: the actor is as it was before it.
             state, pending = pending["before"], None
         owed = None
+        if pending is not None and PENDING_BATCH in payloads:
+            batch = decode(pending["batch"], payloads[PENDING_BATCH])
+            pending = {**pending, "batch": batch}
         if pending is not None and pending["batch"] is None:
             weights = payloads.get(SOURCE_POLICY)
             owed = self.rollouts.held(
