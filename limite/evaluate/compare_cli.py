@@ -14,7 +14,9 @@ from limite.problems.gen.say import Real
 
 @click.command()
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--stage", metavar="EVAL", help="The eval stage to compare.  [the last of each run]")
+@click.option(
+    "--stage", metavar="EVAL", help="Of runs: the eval stage to compare.  [the last of each]"
+)
 @click.option(
     "--confidence", type=Real(0.5, 1, min_open=True, max_open=True), default=0.95,
     show_default=True, help="Of the intervals.",
@@ -30,8 +32,9 @@ def compare(
 ) -> None:
     """Compare training runs: over problems, and over training seeds.
 
-    Runs whose recipes differ in nothing but their seed are one recipe. With several seeds of it the
-    claim is about the recipe, with one about its weights alone. Recipes are compared in pairs.
+    RUN is a run with an eval stage, or a folder that limite eval has left. Runs whose recipes
+    differ in nothing but their seed are one recipe. With several seeds of it the claim is about the
+    recipe, with one about its weights alone. Recipes are compared in pairs.
     """
     from limite.evaluate.runs_compared import compare_runs
 

@@ -223,68 +223,25 @@ def summary(
     None where they are not whole ones: where all problems agree. ``verifier`` says which answers
     are the same one, for the majority.
     """
-    samples = protocol.samples
-    groups = [graded[start : start + samples] for start in range(0, len(graded), samples)]
+    samples, total = protocol.samples, len(graded)
+    groups = [graded[start : start + samples] for start in range(0, total, samples)]
     counts = [sum(one.correct for one in group) for group in groups]
-    total, correct = len(graded), sum(counts)
-    found = accuracy_interval(counts, samples, confidence)
-    first = sum(group[0].correct for group in groups)
     endings = Counter(one.response.finish_reason for one in graded)
     grader = Counter(GRADER[one.verdict.outcome] for one in graded)
     timeouts = grader["timeout"]
     closed = sum(one.closed for one in graded)
     agreed = majority_correct([_stated(group, protocol) for group in groups], verifier)
-    plain = exact_interval(counts, confidence)
-    wide = hierarchical_interval(counts, samples, bootstrap_confidence(len(groups), confidence))
-    seen = detectable(assumed_spread(counts, samples), len(groups), confidence=confidence)
     return {
-        "text": (
-            f"{share_text(correct, total)}, {100 * confidence:g}% interval "
-            f"[{100 * found.low:.1f}%, {100 * found.high:.1f}%]"
-        ),
-        "scope": SCOPE,
+        **figures_of(counts, [group[0].correct for group in groups], samples, confidence),
         "complete": True,
         "protocol_id": protocol.id,
         "protocol": protocol.record(),
-        "problems": len(groups),
-        "samples": samples,
-        "correct": correct,
-        "total": total,
-        "score": correct / total,
-        "confidence": confidence,
-        "interval": [found.low, found.high],
-        "interval_count": None if found.counts is None else list(found.counts),
-        "method": found.method,
-        "bootstrap": {
-            "interval_count": list(plain),
-            "interval": [end / total for end in plain],
-            "method": PLAIN,
-        },
-        "first_sample": {
-            "correct": first,
-            "total": len(groups),
-            "score": first / len(groups),
-            # One response to a problem: these are independent, as Wilson's interval needs.
-            "wilson": list(wilson(first, len(groups), confidence)),
-        },
         "majority": {
             "samples": samples,
             "correct": agreed,
             "total": len(groups),
             "score": agreed / len(groups),
         },
-        "hierarchical": {
-            "interval_count": list(wide),
-            "interval": [end / total for end in wide],
-            "method": "problems, then responses, exact",
-        },
-        "power": {
-            "difference": seen,
-            "power": POWER,
-            "text": power_text(len(groups), samples, seen),
-            "assumes": "the noise of sampling alone, as much of it in the other model",
-        },
-        "pass_at_k": {str(k): mean_pass_at_k(counts, samples, k) for k in _powers_of_two(samples)},
         "endings": {reason: endings[reason] for reason in FINISH_REASONS},
         "natural_end": {
             "count": endings["eos"],
@@ -317,6 +274,61 @@ def summary(
             }
             for group, count in zip(groups, counts, strict=True)
         ],
+    }
+
+
+def figures_of(
+    counts: Sequence[int], firsts: Sequence[bool], samples: int, confidence: float
+) -> dict[str, Any]:
+    """What follows from the correct responses to each problem alone: score, intervals, pass@k.
+
+    ``firsts`` says of each problem whether the first response to it is right.
+    """
+    problems = len(counts)
+    total, correct, first = problems * samples, sum(counts), sum(firsts)
+    found = accuracy_interval(counts, samples, confidence)
+    plain = exact_interval(counts, confidence)
+    wide = hierarchical_interval(counts, samples, bootstrap_confidence(problems, confidence))
+    seen = detectable(assumed_spread(counts, samples), problems, confidence=confidence)
+    return {
+        "text": (
+            f"{share_text(correct, total)}, {100 * confidence:g}% interval "
+            f"[{100 * found.low:.1f}%, {100 * found.high:.1f}%]"
+        ),
+        "scope": SCOPE,
+        "problems": problems,
+        "samples": samples,
+        "correct": correct,
+        "total": total,
+        "score": correct / total,
+        "confidence": confidence,
+        "interval": [found.low, found.high],
+        "interval_count": None if found.counts is None else list(found.counts),
+        "method": found.method,
+        "bootstrap": {
+            "interval_count": list(plain),
+            "interval": [end / total for end in plain],
+            "method": PLAIN,
+        },
+        "first_sample": {
+            "correct": first,
+            "total": problems,
+            "score": first / problems,
+            # One response to a problem: these are independent, as Wilson's interval needs.
+            "wilson": list(wilson(first, problems, confidence)),
+        },
+        "hierarchical": {
+            "interval_count": list(wide),
+            "interval": [end / total for end in wide],
+            "method": "problems, then responses, exact",
+        },
+        "power": {
+            "difference": seen,
+            "power": POWER,
+            "text": power_text(problems, samples, seen),
+            "assumes": "the noise of sampling alone, as much of it in the other model",
+        },
+        "pass_at_k": {str(k): mean_pass_at_k(counts, samples, k) for k in _powers_of_two(samples)},
     }
 
 

@@ -169,6 +169,7 @@ def results_of(
     return {
         **found,
         "model": asked.model.name,
+        "trained": _trained(asked.model),
         "benchmark": problems.record,
         "profile": {
             **asked.profile.record,
@@ -190,6 +191,19 @@ def results_of(
             "score_of_matches": _score(one for one in graded if one.problem.id in copies),
             "score_of_others": _score(one for one in graded if one.problem.id not in copies),
         },
+    }
+
+
+def _trained(model: Model) -> dict[str, Any] | None:
+    """The run behind a model: its recipe, whose seed tells apart trainings of the same one."""
+    if model.run is None:
+        return None
+    run = model.run.run
+    return {
+        "recipe": run.recipe(),
+        "parameters": run.receipt().get("parameters"),
+        "stage": model.run.stage,
+        "step": model.run.step,
     }
 
 

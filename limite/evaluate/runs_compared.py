@@ -32,20 +32,30 @@ class Measured:
     stage: str
     results: Mapping[str, Any]
     before: Mapping[str, Any] | None
+    weights: str = ""
+    """The stage whose weights were measured, where it is not the one that has measured them."""
 
     @property
-    def seed(self) -> int:
-        return int(self.recipe["seed"])
+    def seed(self) -> int | None:
+        """That of the training; None where none is known."""
+        seed = self.recipe.get("seed")
+        return None if seed is None else int(seed)
 
     @property
     def settings(self) -> dict[str, str]:
         """Every setting that makes it another recipe, by its dotted name."""
-        return _flat({key: value for key, value in self.recipe.items() if key not in FREE})
+        found = _flat({key: value for key, value in self.recipe.items() if key not in FREE})
+        return {**found, "weights of stage": self.weights} if self.weights else found
 
 
 def read(named: Path, stage: str | None) -> Measured:
-    """The evaluation of a run: of ``stage``, or else the last one that left results."""
+    """The evaluation of a run: of ``stage``, or else the last one that left results.
+
+    A folder that ``limite eval`` has left is one too, of the run whose weights were measured.
+    """
     path = Path("runs") / named if not named.exists() and (Path("runs") / named).is_dir() else named
+    if (path / RESULTS).is_file() or any(path.glob(f"*/{RESULTS}")):
+        return _of_evaluation(path, stage)
     run = RunDirectory.open(path)
     recipe = run.recipe()
     evals = [name for name in run.stage_names if recipe["stages"][name].get("type") == "eval"]
@@ -69,6 +79,38 @@ def read(named: Path, stage: str | None) -> Measured:
         stage=chosen,
         results=results,
         before=before,
+    )
+
+
+def _of_evaluation(path: Path, stage: str | None) -> Measured:
+    """What ``limite eval`` has left of one model."""
+    if stage is not None:
+        raise LimiteError(f"--stage: {path} is what limite eval has left, which has no stages")
+    if not (path / RESULTS).is_file():
+        within = sorted(each.parent for each in path.glob(f"*/{RESULTS}"))
+        if len(within) != 1:
+            named = ", ".join(map(str, within)) or "none"
+            raise LimiteError(f"{path}: holds results of several models; name one: {named}")
+        path = within[0]
+    results = read_json(path / RESULTS)
+    if not isinstance(results, dict) or "protocol_id" not in results or "model" not in results:
+        raise LimiteError(f"{path}: its {RESULTS} is none that limite eval has written")
+    if not results.get("complete"):
+        raise LimiteError(
+            f"{path}: holds {results.get('recorded_samples', 0):,} of "
+            f"{results.get('expected_samples', 0):,} responses, and a part has no score; repeat "
+            "the command that made it"
+        )
+    trained = results.get("trained")
+    name = str(results["model"])
+    return Measured(
+        path=path,
+        recipe={"name": name, "model": name} if trained is None else trained["recipe"],
+        receipt={} if trained is None else {"parameters": trained["parameters"]},
+        stage=str(results["benchmark"]["name"]),
+        results=results,
+        before=None,
+        weights="" if trained is None else str(trained["stage"]),
     )
 
 
@@ -119,12 +161,20 @@ def _mismatch(runs: Sequence[Measured], allowed: bool) -> str | None:
         except LimiteError as error:
             if not allowed:
                 raise LimiteError(
-                    f"{error}. The problems of an eval stage follow the seed of the recipe unless "
-                    f"it has one of its own: give stages.{each.stage}.seed, the same in all runs; "
-                    "--allow-protocol-mismatch compares them all the same, and says so"
+                    f"{error}{_advice(each)}; --allow-protocol-mismatch compares them all the "
+                    "same, and says so"
                 ) from None
             told = told or f"PROTOCOL MISMATCH: {error}"
     return told
+
+
+def _advice(run: Measured) -> str:
+    if "model" in run.results:  # of limite eval, whose problems follow no seed
+        return ""
+    return (
+        ". The problems of an eval stage follow the seed of the recipe unless it has one of its "
+        f"own: give stages.{run.stage}.seed, the same in all runs"
+    )
 
 
 def _arms(runs: Sequence[Measured]) -> dict[str, list[Measured]]:
@@ -135,12 +185,14 @@ def _arms(runs: Sequence[Measured]) -> dict[str, list[Measured]]:
     names = [str(members[0].recipe["name"]) for members in grouped.values()]
     found: dict[str, list[Measured]] = {}
     for name, members in zip(names, grouped.values(), strict=True):
-        seeds: dict[int, Path] = {}
+        seeds: dict[int | None, Path] = {}
         for each in members:
             if each.seed in seeds:
+                what = "one recipe with one seed" if each.seed is not None else "one model"
+                told = f" ({each.seed})" if each.seed is not None else ""
                 raise LimiteError(
-                    f"{seeds[each.seed]} and {each.path} are one recipe with one seed "
-                    f"({each.seed}): another run of it is no other training"
+                    f"{seeds[each.seed]} and {each.path} are {what}{told}: another run of it is no "
+                    "other training"
                 )
             seeds[each.seed] = each.path
         alone = names.count(name) == 1

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from limite.core.jsonl import read_json, read_jsonl
+from limite.core.cli.main import main
+from limite.core.jsonl import read_json, read_jsonl, write_json
 from limite.core.separation import is_held_out
 from limite.evaluate.journal import JOURNAL, RESPONSES
 from limite.evaluate.models import LocalModel
@@ -49,6 +50,45 @@ def test_two_stages_are_compared_and_the_same_bytes_come_again(evaluate, tmp_pat
     summary = read_json(outs[0] / "summary.json")
     assert [each["total"] for each in summary["models"]] == [15, 15]
     assert summary["comparisons"][0]["protocol_id"] == summary["models"][0]["protocol_id"]
+
+
+def test_what_an_evaluation_has_left_is_compared_over_training_seeds(evaluate, capsys, tmp_path):
+    def compare(*arguments: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            main(["compare", *map(str, arguments)])
+        printed = capsys.readouterr()
+        return int(ended.value.code or 0), printed.out, printed.err
+
+    ended = evaluate(*COMMON, "--against", "runs/letters:sft", "--out", tmp_path / "a")
+    assert ended.code == 0, ended.err
+    folders = sorted(path for path in (tmp_path / "a").iterdir() if path.is_dir())
+    code, out, err = compare(*folders)
+    assert code == 0, err
+    assert "differs in weights of stage" in out
+    # A second training of the same recipe: the same results under another seed.
+    other = tmp_path / "b" / folders[0].name
+    other.mkdir(parents=True)
+    results = read_json(folders[0] / "results.json")
+    assert results["trained"]["stage"] == "more"
+    results["trained"]["recipe"]["seed"] += 1
+    write_json(other / "results.json", results)
+    code, out, err = compare(folders[0], tmp_path / "b")
+    assert code == 0, err
+    assert "2 training seeds" in out
+    assert "0.00% (seed 1), 0.00% (seed 2)" in out
+    for arguments, said in (
+        ((tmp_path / "a",), "holds results of several models; name one"),
+        ((folders[0], folders[0]), "are one recipe with one seed"),
+        ((folders[0], "--stage", "eval"), "which has no stages"),
+        ((folders[0], "runs/letters"), "different protocols"),
+    ):
+        code, _, err = compare(*arguments)
+        assert (code, said in err) == (2, True), err
+    write_json(other / "results.json", {**results, "complete": False, "recorded_samples": 3})
+    code, _, err = compare(folders[0], other)
+    assert (code, "holds 3 of 0 responses, and a part has no score" in err) == (2, True), err
+    write_json(other / "results.json", {"results": {}})
+    assert "none that limite eval has written" in compare(other, folders[0])[2]
 
 
 def test_several_comparisons_are_adjusted_together(evaluate, tmp_path):
