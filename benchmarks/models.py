@@ -29,7 +29,7 @@ if not __package__:  # run as a file: its folder is no place to import from
 import attrs
 import torch
 
-from benchmarks import machine
+from benchmarks import pages
 from benchmarks.clock import CpuClock, Timing
 from limite.core.kernels.layout import Layout
 from limite.core.model.decoder import Decoder
@@ -98,22 +98,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     made = argparse.ArgumentParser(prog="benchmarks.models", description=__doc__.splitlines()[0])
     made.add_argument("directory", nargs="?", metavar="DIR", help="a model's directory")
     made.add_argument("--tiny", action="store_true", help="sizes that take no time")
+    made.add_argument("--alone", action="store_true", help="without transformers")
     made.add_argument("--json", metavar="PATH", help="a file, or -")
     asked = made.parse_args(argv)
     torch.set_num_threads(1)
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
         for name, path in models(Path(folder), asked.directory, asked.tiny):
-            rows += measured(name, path, TINY if asked.tiny else Sizes())
-    about, versions = machine.describe("cpu")
-    page = {"device": about, "versions": versions, "rows": [attrs.asdict(row) for row in rows]}
-    text = json.dumps(page, indent=2) + "\n"
-    if asked.json == "-":
-        print(text, end="")
-    else:
+            rows += measured(name, path, TINY if asked.tiny else Sizes(), alone=asked.alone)
+    if asked.json != "-":
         show(rows)
-        if asked.json:
-            Path(asked.json).write_text(text, encoding="utf-8")
+    if asked.json:
+        pages.write(pages.page_of(rows), asked.json, "models")
     return int(any(row.difference is not None and not row.difference < 1e-3 for row in rows))
 
 
@@ -130,9 +126,9 @@ def models(folder: Path, directory: str | None, tiny: bool) -> Iterator[tuple[st
         yield name, folder / name
 
 
-def measured(name: str, path: Path, sizes: Sizes) -> list[Row]:
+def measured(name: str, path: Path, sizes: Sizes, *, alone: bool = False) -> list[Row]:
     """Every case of one model."""
-    theirs = other(path)
+    theirs = None if alone else other(path)
     loads: list[Callable[[], object]] = [lambda: ours(path)]
     if theirs is not None:
         loads.append(lambda: other(path))

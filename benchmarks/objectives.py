@@ -22,7 +22,6 @@ Contenders run in turn, in processor time where the device is a CPU (one thread)
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -34,9 +33,9 @@ import attrs
 import torch
 from torch import Tensor
 
+from benchmarks import pages
 from benchmarks.clock import Call, clock_for, race
 from benchmarks.expressions import CONTENDERS
-from benchmarks.machine import describe, file_name
 from limite.core.train.columns import token_batch, totals_of
 from limite.core.types import Metric, TokenBatch
 
@@ -210,23 +209,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 f"{each.checks_ms:9.3f}",
                 flush=True,
             )
-    if asked.json is None:
-        return 0
-    about, versions = describe(asked.device)
-    page = {
-        "device": about,
-        "versions": versions,
-        "rows": [attrs.asdict(each) for each in found],
-    }
-    text = json.dumps(page, indent=1) + "\n"
-    if asked.json == "-":
-        print(text, end="")
-        return 0
-    path = Path(asked.json)
-    if asked.json.endswith("/") or path.is_dir():
-        path = path / f"objectives-{file_name(about, versions)}"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    if asked.json is not None:
+        pages.write(pages.page_of(found, asked.device), asked.json, "objectives")
     return 0
 
 

@@ -13,6 +13,7 @@ import platform
 import resource
 import statistics
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,11 +63,11 @@ def measure(backend: str, programs: int, packages: tuple[str, ...] = ()) -> dict
     }
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--programs", type=int, default=300)
-    parser.add_argument("--out", type=Path)
-    asked = parser.parse_args()
+    parser.add_argument("--out", "--json", type=Path)
+    asked = parser.parse_args(argv)
     rows = []
     for backend in ADEQUATE:
         for packages in ((), ("sympy",)):
@@ -83,7 +84,8 @@ def main() -> None:
     if asked.out is not None:
         about = {"python": platform.python_version(), "machine": platform.machine()}
         asked.out.write_text(json.dumps({**about, "rows": rows}, indent=2) + "\n", encoding="utf-8")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from statistics import NormalDist
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +12,7 @@ import attrs
 import torch
 from torch import Tensor
 
+from benchmarks.jobs import LONGEST_TOKENS, heavy_tailed
 from limite.core.kernels.layout import Layout
 from limite.core.kinds import Request
 from limite.core.model.decoder import Decoder
@@ -35,7 +35,6 @@ from limite.plugins.schedules.constant import Constant
 TOKENIZER = CharacterTokenizer()
 ROUNDS = 3
 MICROBATCH_TOKENS = 8192
-MEDIAN_TOKENS, LONGEST_TOKENS = 16, 256
 
 
 @attrs.frozen(kw_only=True)
@@ -62,19 +61,6 @@ class Job:
             vocabulary=64,
             context=1024,
         )
-
-
-def heavy_tailed(count: int, longest: int = LONGEST_TOKENS) -> tuple[int, ...]:
-    """Lengths at even quantiles of a log-normal distribution, in a drawn order."""
-    normal = NormalDist()
-    last = normal.inv_cdf((count - 0.5) / count)
-    growth = (longest / MEDIAN_TOKENS) ** (1 / last)
-    lengths = [
-        max(1, round(MEDIAN_TOKENS * growth ** normal.inv_cdf((number + 0.5) / count)))
-        for number in range(count)
-    ]
-    random.Random(1).shuffle(lengths)
-    return tuple(lengths)
 
 
 def jobs(*, tiny: bool) -> Iterator[Job]:

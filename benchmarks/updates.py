@@ -19,7 +19,6 @@ in turn, in seconds of processor time, one thread.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,8 +31,8 @@ if not __package__:  # run as a file: its folder is no place to import from
 import attrs
 import torch
 
+from benchmarks import pages
 from benchmarks.clock import Timing
-from benchmarks.machine import describe, file_name
 from benchmarks.update_ways import ROUNDS, Apart, Contender, Job, Limite, Naive, jobs, long_prompts
 
 
@@ -116,19 +115,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         found.append(each)
         if asked.json != "-":
             print("\n".join(shown(each)), flush=True)
-    if asked.json is None:
-        return 0
-    about, versions = describe("cpu")
-    page = {"device": about, "versions": versions, "rows": [attrs.asdict(each) for each in found]}
-    text = json.dumps(page, indent=1) + "\n"
-    if asked.json == "-":
-        print(text, end="")
-        return 0
-    path = Path(asked.json)
-    if asked.json.endswith("/") or path.is_dir():
-        path = path / f"updates-{file_name(about, versions)}"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    if asked.json is not None:
+        pages.write(pages.page_of(found), asked.json, "updates")
     return 0
 
 
