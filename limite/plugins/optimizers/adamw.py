@@ -11,6 +11,7 @@ from attrs.validators import and_, ge, gt, le
 from torch import nn
 
 from limite.plugins.optimizers.roles import split
+from limite.plugins.optimizers.uncompiled import FusedAdamW
 
 
 def valid_betas(_instance: Any, attribute: Any, value: Any) -> None:
@@ -37,12 +38,11 @@ class AdamW:
             {"params": matrices, "weight_decay": self.weight_decay},
             {"params": others, "weight_decay": 0.0},
         ]
-        optimizer = torch.optim.AdamW(
+        optimizer = FusedAdamW(
             [group for group in groups if group["params"]],
             lr=self.lr,
             betas=self.betas,
             eps=self.eps,
-            fused=True,
         )
         for group in optimizer.param_groups:
             group["initial_lr"] = group["lr"]

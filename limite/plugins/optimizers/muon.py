@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from limite.plugins.optimizers.adamw import valid_betas
 from limite.plugins.optimizers.roles import split
+from limite.plugins.optimizers.uncompiled import FusedAdamW, Uncompiled
 
 QUINTIC = (3.4445, -4.7750, 2.0315)  # largest slope at 0; singular values end in about 0.7 .. 1.2
 SMALLEST_NORM = 1e-7
@@ -67,7 +68,7 @@ class Muon:
         return MuonWithAdamW(groups)
 
 
-class MuonWithAdamW(torch.optim.Optimizer):
+class MuonWithAdamW(Uncompiled):
     """One optimizer whose groups follow Muon or AdamW, as each group's ``algorithm`` says.
 
     The AdamW groups are torch's own, sharing groups and state with this one, so that state,
@@ -80,11 +81,11 @@ class MuonWithAdamW(torch.optim.Optimizer):
             group["initial_lr"] = group["lr"]
         self._adamw = self._inner_adamw()
 
-    def _inner_adamw(self) -> torch.optim.AdamW | None:
+    def _inner_adamw(self) -> FusedAdamW | None:
         groups = [group for group in self.param_groups if group["algorithm"] == "adamw"]
         if not groups:
             return None
-        inner = torch.optim.AdamW(groups, fused=True)
+        inner = FusedAdamW(groups)
         inner.state = self.state
         return inner
 
