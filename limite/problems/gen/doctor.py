@@ -10,7 +10,7 @@ import click
 
 from limite.core.cli.table import show_json, show_table
 from limite.core.errors import RunFailed
-from limite.problems.sandbox.backends import ADEQUATE, BACKENDS, candidates
+from limite.problems.sandbox.backends import ADEQUATE, BACKENDS, Setup, candidates
 from limite.problems.sandbox.escapes.trial import ATTEMPTS, Outcome, trial
 from limite.problems.sandbox.pool import WEAK, Pool, WeakSandbox
 from limite.problems.sandbox.probe import Found, probe
@@ -54,7 +54,9 @@ def doctor(
     if not as_json:
         _show(found)
     if chosen is not None:
-        with Pool(backend=chosen, size=1, allow_weak=weak) as pool, warnings.catch_warnings():
+        setup = Setup(own_user=False)  # the canaries are nobody's, and so are the programs
+        pool = Pool(backend=chosen, size=1, allow_weak=weak, setup=setup)
+        with pool, warnings.catch_warnings():
             warnings.simplefilter("ignore", WeakSandbox)  # said once, below
             outcomes = [*trial(pool, some)]
         if chosen not in ADEQUATE:

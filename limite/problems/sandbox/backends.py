@@ -36,6 +36,8 @@ class Setup:
     hash_seed: int = 0
     packages: tuple[str, ...] = ()
     """Packages, by name, that programs may import beside the standard library."""
+    own_user: bool = True
+    """Whether programs that root starts get a user id that no other process has, if it can be."""
     without: frozenset[str] = frozenset()
     """Layers to leave out, to see what each is for."""
 
@@ -107,6 +109,7 @@ def config(backend: str, setup: Setup, limits: Mapping[str, Any]) -> dict[str, A
         "hash_seed": setup.hash_seed,
         "packages": packages(setup),
         "preload": [*setup.packages],
+        "own_user": setup.own_user,
         "without": sorted(setup.without),
         "layers": layers,
         "limits": dict(limits),

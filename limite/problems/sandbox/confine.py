@@ -42,7 +42,7 @@ class Confinement:
             os.chroot(".")
             os.chdir("/")
         elif layer == "uid-drop":
-            identity.become_nobody()
+            identity.become_nobody(self.place["user"])
         elif layer == "no-capabilities":
             identity.drop_capabilities()
         elif layer == "no-new-privileges":

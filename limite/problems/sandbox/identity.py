@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import ctypes
 import os
+import secrets
 import struct
 
 from limite.problems.sandbox import kernel
 
 NOBODY = 65534
+_NO_ONES = 0x7000_0000  # a range of user ids that no system gives to anybody
+_MANY = 1 << 24
 _CAPABILITIES = 64
 _VERSION_3 = 0x20080522
 
 
-def become_nobody() -> None:
-    """Gives up every user and group id of root's."""
+def some_nobody() -> int:
+    """A user id that no other process has: what is counted by user is then counted apart."""
+    return _NO_ONES + secrets.randbelow(_MANY)
+
+
+def become_nobody(user: int = NOBODY) -> None:
+    """Gives up every user and group id of root's; where ``user`` cannot be had, for nobody's."""
     os.setgroups([])
     os.setresgid(NOBODY, NOBODY, NOBODY)
-    os.setresuid(NOBODY, NOBODY, NOBODY)
+    try:
+        os.setresuid(user, user, user)
+    except OSError:  # in a user namespace that knows few
+        os.setresuid(NOBODY, NOBODY, NOBODY)
 
 
 def drop_bounding() -> None:

@@ -174,7 +174,10 @@ class _Run:
         return "wall"
 
     def _read(self, source: int) -> bool:
-        data = os.read(source, _BLOCK_BYTES)
+        try:
+            data = os.read(source, _BLOCK_BYTES)
+        except BlockingIOError:  # the program has opened its own pipe, and read it first
+            return True
         self.received[source] += data
         return bool(data)
 
@@ -189,9 +192,10 @@ class _Run:
     def _drain(self) -> None:
         """What was written before the end and not read yet, up to what is kept."""
         for source, received in self.received.items():
-            with contextlib.suppress(BlockingIOError):
-                while len(received) <= self.limits["output_bytes"] and self._read(source):
-                    pass
+            before = -1
+            while before < len(received) <= self.limits["output_bytes"]:
+                before = len(received)
+                self._read(source)
 
 
 def _end_all() -> None:

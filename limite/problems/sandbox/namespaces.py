@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import os
 import signal
+import socket
 import struct
 from collections.abc import Iterable
 
@@ -28,6 +29,7 @@ _DETACH = 2
 _AT_RECURSIVE = 0x8000
 _AT_FDCWD = -100
 
+HOST = "sandbox"
 SCRATCH = "/tmp"
 SCRATCH_BYTES = 16 << 20
 _FILES = 1024
@@ -73,6 +75,11 @@ def become_first() -> None:
             os._exit(1)
     os.close(alive)
     assert os.getpid() == 1
+
+
+def hide_name() -> None:
+    """Gives the machine another name in this process's namespace of names."""
+    socket.sethostname(HOST)
 
 
 def make_root(readable: Iterable[str]) -> None:

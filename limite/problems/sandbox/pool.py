@@ -80,14 +80,19 @@ class Pool:
         except wire.BadValue as error:
             raise LimiteError(f"an argument of a program: {error}") from error
         with self._room:
-            # A worker may be lost by a kill from outside, or be used up: once more, then it counts.
-            for _ in range(2):
-                worker = self._worker()
+            # A worker may be lost by a kill from outside, or be used up by an earlier program, and
+            # so may others that wait: what counts is that two were lost, the last one a new one.
+            lost = 0
+            while True:
+                worker, fresh = self._worker()
                 if worker.backend == "rlimits":
                     warnings.warn(WEAK, WeakSandbox, stacklevel=2)
                 try:
                     result = worker.run(source, entry, encoded, limits or Limits())
                 except wire.Closed:
+                    lost += 1
+                    if fresh and lost > 1:
+                        break
                     continue
                 with self._lock:
                     self._idle.append(worker)
@@ -137,13 +142,14 @@ class Pool:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _worker(self) -> Worker:
+    def _worker(self) -> tuple[Worker, bool]:
+        """A worker, and whether it has run nothing yet."""
         with self._lock:
             if self._idle:
-                return self._idle.pop()
+                return self._idle.pop(), False
             if self._backend is None:  # the first of all: others wait for what it finds
-                return self._start()
-        return self._start()
+                return self._start(), True
+        return self._start(), True
 
     def _start(self) -> Worker:
         if self._backend is not None:

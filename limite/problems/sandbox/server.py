@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from limite.problems.sandbox import landlock, namespaces, seccomp, wire
+from limite.problems.sandbox import identity, landlock, namespaces, seccomp, wire
 from limite.problems.sandbox.confine import ORDER, Confinement, tried
 from limite.problems.sandbox.monitor import watch
 
@@ -90,12 +90,14 @@ def _start(config: Mapping[str, Any]) -> tuple[Confinement, dict[str, Any], dict
     missing: dict[str, str] = {}
     if backend == "namespaces":
         layers |= {*namespaces.enter(), "private-root"}
+        namespaces.hide_name()
         namespaces.become_first()
         namespaces.make_root(readable)
     root = os.geteuid() == 0
     own = "private-root" in layers
     place: dict[str, Any] = {
         "backend": backend,
+        "user": identity.some_nobody() if config["own_user"] else identity.NOBODY,
         "hash_seed": config["hash_seed"],
         "paths": paths,
         "null": os.devnull,
@@ -183,8 +185,10 @@ def _parents(packages: list[str]) -> list[str]:
 
 
 def _serve(
-    confinement: Confinement, place: Mapping[str, Any], requests: int, replies: int
+    confinement: Confinement, place: dict[str, Any], requests: int, replies: int
 ) -> NoReturn:
+    if place["scratch"] in place["writable"]:
+        place["state"] = _state(place["scratch"])
     confinement.prepare()
     gc.collect()
     gc.freeze()  # collections in a fork leave the shared memory alone
@@ -217,13 +221,20 @@ def _end_all() -> None:
             os.waitpid(-1, 0)
 
 
-def _clean(confinement: Confinement, place: Mapping[str, Any]) -> bool:
+def _clean(confinement: Confinement, place: dict[str, Any]) -> bool:
     """Whether the next program finds the scratch folder as the last one did."""
     scratch = place["scratch"]
-    if scratch not in place["writable"] or not os.listdir(scratch):
+    if scratch not in place["writable"] or _state(scratch) == place["state"]:
         return True
     if place["backend"] != "namespaces":
         return False
     namespaces.fresh_scratch()
+    place["state"] = _state(scratch)
     confinement.renew()
     return True
+
+
+def _state(folder: str) -> tuple[int, ...]:
+    """What changes with anything that is done to a folder, or in it, and undone again."""
+    found = os.stat(folder)
+    return found.st_mode, found.st_uid, found.st_gid, found.st_mtime_ns, found.st_ctime_ns

@@ -105,6 +105,8 @@ def decode(data: Any) -> Any:
 def _decode(data: Any, depth: int) -> Any:
     if depth == 0:
         raise BadValue("nested too deep")
+    if isinstance(data, str):
+        data.encode()  # half a surrogate pair is no text
     if data is None or isinstance(data, (bool, str)):
         return data
     if isinstance(data, list):
@@ -124,7 +126,10 @@ def _decode(data: Any, depth: int) -> Any:
         real, imaginary = inner
         return complex(_decode(real, 1), _decode(imaginary, 1))
     if kind == "decimal":
-        return Decimal(inner)
+        decimal = Decimal(inner)
+        if not decimal.is_finite():
+            raise BadValue("no number")
+        return decimal
     if kind == "tuple":
         return tuple(_decode(each, depth - 1) for each in inner)
     if kind == "set":

@@ -30,6 +30,7 @@ from limite.problems.sandbox.result import Result, Status
 START_S = 60.0
 _GRACE_S = 15.0  # for starting and ending a program on a busy machine
 _REPLY_BYTES = 256 << 20
+_SAID = 1_000  # characters
 
 
 class Worker:
@@ -183,14 +184,20 @@ class Worker:
                 return self._result("ok", value=wire.decode(inner), **taken)
             if kind == "error":
                 name, what = inner
-                return self._result("error", error_type=str(name), error=f"{name}: {what}", **taken)
+                told = {"error_type": _told(name), "error": _told(f"{name}: {what}")}
+                return self._result("error", **told, **taken)
             if kind == "memory":
                 return self._result("memory", error="it needs too much memory", **taken)
             if kind == "bad_value":
-                return self._result("bad_value", error=str(inner), **taken)
+                return self._result("bad_value", error=_told(inner), **taken)
         except (ValueError, TypeError, AttributeError, RecursionError):
             pass
         return self._result("bad_value", error="what came back is not a value", **taken)
 
     def _result(self, status: Status, **rest: Any) -> Result:
         return Result(status=status, backend=self.backend, layers=self.layers, **rest)
+
+
+def _told(said: object) -> str:
+    """What a program says of itself as text that can be written anywhere, and is not long."""
+    return str(said)[:_SAID].encode(errors="replace").decode()

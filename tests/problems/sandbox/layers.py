@@ -100,7 +100,7 @@ def main() -> None:
     for layer, (backend, names) in ALONE.items():
         some = [each for each in ATTEMPTS if each.name in names]
         assert len(some) == len(names), layer
-        setup = Setup(without=frozenset(ORDER) - {layer})
+        setup = Setup(without=frozenset(ORDER) - {layer}, own_user=False)
         with Pool(backend=backend, size=1, allow_weak=True, setup=setup) as pool:
             found[layer] = {
                 each.attempt.name: each.how for each in trial(pool, some) if each.escaped

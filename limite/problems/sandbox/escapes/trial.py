@@ -7,7 +7,14 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from limite.problems.sandbox.escapes import files, network, processes, resources, system
+from limite.problems.sandbox.escapes import (
+    files,
+    network,
+    places,
+    processes,
+    resources,
+    system,
+)
 from limite.problems.sandbox.escapes.attempt import Attempt
 from limite.problems.sandbox.escapes.world import World
 from limite.problems.sandbox.pool import Pool
@@ -15,6 +22,7 @@ from limite.problems.sandbox.result import Result
 
 ATTEMPTS: tuple[Attempt, ...] = (
     *files.FILES,
+    *places.PLACES,
     *files.SECRETS,
     *files.TRICKS,
     *processes.ALL,
