@@ -77,7 +77,7 @@ def drawn(
     columns = {
         "behavior_logp": behavior,
         "logp": (behavior + 0.3 * (uniform(rows, tokens) - 0.5)).clamp(max=-1e-4),
-        "advantage": (uniform(rows) - 0.5)[:, None].expand(rows, tokens).contiguous(),
+        "advantage": uniform(rows) - 0.5,
     }
     for name in ("topk_logp", "behavior_topk_logp", "teacher_topk_logp"):
         if name in needs:
@@ -86,7 +86,7 @@ def drawn(
     if "reference_logp" in needs:
         columns["reference_logp"] = behavior
     if "value" in needs:
-        columns["value_target"] = (uniform(rows) > 0.5).float()[:, None].expand(mask.shape)
+        columns["value_target"] = (uniform(rows) > 0.5).float()
         columns["old_value"] = uniform(rows, tokens)
         columns["value"] = columns["old_value"] + 0.6 * (uniform(rows, tokens) - 0.5)
     return mask, columns

@@ -40,7 +40,8 @@ def totals_of(mask: Tensor, *, response_tokens: int, rows_together: int = 1) -> 
 def token_batch(mask: Tensor, columns: Mapping[str, Tensor], totals: Totals) -> TokenBatch:
     """The batch an objective sees, from ``mask`` ``[B, T]`` and named columns ``[B, T]``.
 
-    A column may be ``[B]``: one value for all tokens of a row; or ``[B, T, K]``: a list per token.
+    A column may be ``[B, T, K]``: a list per token; or ``[B]``: one value for all tokens of a row,
+    which it also has where a token takes no part, unless none of the row does.
     Columns whose name ends in ``logp`` are log-probabilities in nats: NaN or infinity at an active
     position raises FloatingPointError, a value above 1e-5 ValueError (minus infinity marks what is
     missing from a teacher's list); any other column that is not finite there
@@ -49,18 +50,23 @@ def token_batch(mask: Tensor, columns: Mapping[str, Tensor], totals: Totals) -> 
     Only those of ``DIFFERENTIABLE`` keep their gradient.
     """
     active = as_active(mask)
-    wide = {name: _widen(name, column, active) for name, column in columns.items()}
-    leaders = {wide[name].dtype for name in DIFFERENTIABLE if name in wide}
+    ready: dict[str, Tensor] = {}  # [B, T], [B, T, K] or, of a value for each row, [B, 1]
+    batch = TokenBatch(mask=active, columns=ready, totals=totals)
+    leaders = {column.dtype for name, column in columns.items() if name in DIFFERENTIABLE}
     dtype = torch.float64 if torch.float64 in leaders else torch.float32
-    inactive = ~active
-    ready = {}
-    for name, column in wide.items():
-        kept = column if name in DIFFERENTIABLE else column.detach()
-        ready[name] = kept.masked_fill(inactive if kept.ndim == 2 else inactive[..., None], 0)
-    _check(ready)
-    numbers = {name: column for name, column in ready.items() if column.is_floating_point()}
-    ready |= {name: column.to(dtype) for name, column in numbers.items()}
-    return TokenBatch(mask=active, columns=ready, totals=totals)
+    for name, column in columns.items():
+        kept = _fitting(name, column, active)
+        if kept.ndim == 1:
+            ready[name] = kept.detach().masked_fill(~batch.active_rows, 0)[:, None]
+            continue
+        zero = batch.inactive if kept.ndim == 2 else batch.inactive[..., None]
+        ready[name] = (kept if name in DIFFERENTIABLE else kept.detach()).masked_fill(zero, 0)
+    _check(ready, active)
+    for name, column in ready.items():
+        if column.is_floating_point():
+            column = column.to(dtype)
+        ready[name] = column.expand(active.shape) if column.ndim == 2 else column
+    return batch
 
 
 def as_active(mask: Tensor) -> Tensor:
@@ -74,11 +80,12 @@ def as_active(mask: Tensor) -> Tensor:
     return mask.bool()
 
 
-def _widen(name: str, column: Tensor, mask: Tensor) -> Tensor:
+def _fitting(name: str, column: Tensor, mask: Tensor) -> Tensor:
+    """The column where it fits the mask; ``[B, T]`` in place of ``[B]`` if it has a gradient."""
     if column.device != mask.device:
         raise ValueError(f"{name!r} is on {column.device}, the mask on {mask.device}")
     if column.ndim == 1 and column.shape[0] == mask.shape[0]:
-        return column[:, None].expand(mask.shape)
+        return column[:, None].expand(mask.shape) if name in DIFFERENTIABLE else column
     if column.shape[:2] != mask.shape or column.ndim > 3:
         raise ValueError(
             f"{name!r} has shape {tuple(column.shape)} and the mask {tuple(mask.shape)}"
@@ -86,7 +93,7 @@ def _widen(name: str, column: Tensor, mask: Tensor) -> Tensor:
     return column
 
 
-def _check(columns: Mapping[str, Tensor]) -> None:
+def _check(columns: Mapping[str, Tensor], mask: Tensor) -> None:
     """Refuse invalid values of columns that are 0 wherever a token takes no part.
 
     Their ends tell whether all is well, with one transfer to the host: NaN is an end wherever it
@@ -105,7 +112,8 @@ def _check(columns: Mapping[str, Tensor]) -> None:
     for name, least, most in zip(numbers, ends[0::2], ends[1::2], strict=True):
         sound = most < math.inf and (least > -math.inf or name in SHORT_LISTS)
         if not sound or (name.endswith("logp") and most > POSITIVE_NATS):
-            _refuse(name, numbers[name])
+            column = numbers[name]
+            _refuse(name, column if column.ndim == 3 else column.where(mask, 0.0))
 
 
 def _refuse(name: str, values: Tensor) -> None:

@@ -43,6 +43,13 @@ def pad_rows(rows: Sequence[Sequence[float]], width: int, dtype: torch.dtype) ->
     return torch.tensor(flat, dtype=dtype).reshape(len(rows), width)
 
 
+def once_or_padded(rows: Sequence[Sequence[float]], width: int, dtype: torch.dtype) -> Tensor:
+    """``[B]``, 0 for an empty row, where no row holds two different numbers; else ``pad_rows``."""
+    if any(len(set(row)) > 1 for row in rows):
+        return pad_rows(rows, width, dtype)
+    return torch.tensor([row[0] if row else 0.0 for row in rows], dtype=dtype)
+
+
 @attrs.frozen(kw_only=True, eq=False)
 class Packed:
     """Rows end to end, and where what precedes each completion token lies among them."""

@@ -88,6 +88,12 @@ def masked_tokens_have_no_effect(component: Objective, columns: Columns) -> None
         clean = evaluate(component, given.filled(torch.zeros_like(given.columns["logp"])))
         dirt = garbage[: given.mask.shape[0], : given.mask.shape[1]]
         same(clean, evaluate(component, given.filled(dirt)), "values at inactive positions")
+        once = evaluate(component, given.once_a_row())
+        message = "a number given once for a row, and not for each of its tokens, changes the {}"
+        close(once.loss, clean.loss, message.format("loss"))
+        for name, gradient in clean.gradients.items():
+            close(once.gradients[name], gradient, message.format(f"gradient of {name}"))
+        same_metrics(clean.metrics, once.metrics, message.format("metrics"))
         # Without token_batch to replace them, values there must still not reach the loss. (Their
         # gradient need not survive NaN: token_batch sees to that.)
         poisoned = evaluate(component, given.filled(dirt), raw=True)

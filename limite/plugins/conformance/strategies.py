@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from limite.core.errors import LimiteError, did_you_mean
-from limite.core.types import Answer, Group, Problem, Response
+from limite.core.types import DIFFERENTIABLE, Answer, Group, Problem, Response
 
 # Log-probabilities of tokens next to impossible, unlikely, likely and certain.
 NATS = (-0.5, -0.6, -1.0, -0.05, 0.0, -1e-7, -1e-3, -2.5, -19.0, -21.0, -88.0, -200.0, -1000.0)
@@ -55,7 +55,7 @@ def drawn(**strategies: st.SearchStrategy[Any]) -> Callable[[Check], Callable[[]
 class Tokens:
     """Rows of tokens before ``token_batch``: float64 columns and their mask.
 
-    Columns are ``[B, T]``, or ``[B, T, K]`` where they hold a list for each token.
+    Columns are ``[B, T]``, ``[B, T, K]`` where they hold a list for each token, or ``[B]``.
     """
 
     mask: Tensor
@@ -89,6 +89,18 @@ class Tokens:
                 name: torch.where(_like(self.mask, column), column, _like(values, column))
                 for name, column in self.columns.items()
             },
+        )
+
+    def once_a_row(self) -> Tokens:
+        """The same tokens with a column of one value a row as that value, ``[B]``."""
+
+        def narrow(name: str, column: Tensor) -> Tensor:
+            many = name in DIFFERENTIABLE or column.ndim != 2 or not column.shape[1]
+            return column if many or bool((column != column[:, :1]).any()) else column[:, 0]
+
+        return Tokens(
+            mask=self.mask,
+            columns={name: narrow(name, column) for name, column in self.columns.items()},
         )
 
     def cast(self, dtype: torch.dtype) -> Tokens:

@@ -65,6 +65,8 @@ def row_advantage(batch: TokenBatch) -> Tensor:
     """``[B, 1]``; a ValueError where the active tokens of a response have different advantages."""
     advantage, mask = batch.advantage, batch.mask
     found = advantage[:, :1]  # [B, 1]
+    if advantage.stride(-1) == 0:  # one number, seen at every token
+        return found.masked_fill(~batch.active_rows[:, None], 0.0)
     if not bool(mask[:, 0].all()):
         first = mask.view(torch.uint8).argmax(dim=-1, keepdim=True)  # [B, 1] the first active one
         found = advantage.gather(-1, first)

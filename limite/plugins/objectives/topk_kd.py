@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import attrs
@@ -16,6 +17,9 @@ from limite.plugins.objectives.slope import with_slope
 
 SMALLEST_REST = 1e-12
 """The least probability of all tokens outside a list, where its logarithm is taken."""
+
+BLOCK, LARGE_BLOCK = 2**16, 2**24
+"""Entries of lists that are looked at at a time, on a CPU and elsewhere."""
 
 
 @attrs.frozen(kw_only=True)
@@ -53,18 +57,61 @@ class TopKDistill:
 
     def __call__(self, batch: TokenBatch) -> Loss:
         student = batch.column("topk_logp")  # [B, T, K]
-        lists = Lists.of(batch.column("teacher_topk_logp"), student)
         divergence = reverse_kl if self.direction == "reverse" else forward_kl
-        values = with_slope(student, *divergence(lists, self.tail))
+        parted = block_by_block(divergence, batch.column("teacher_topk_logp"), student, self.tail)
+        values = with_slope(student, parted.value, parted.slope)
         figures = {
             "kd/divergence_nats": values,
-            "kd/teacher_mass": 1.0 - lists.teacher_rest,
-            "kd/student_mass": 1.0 - lists.student_rest,
+            "kd/teacher_mass": 1.0 - parted.teacher_rest,
+            "kd/student_mass": 1.0 - parted.student_rest,
         }
         if self.ce_weight:
             figures["kd/cross_entropy_nats"] = -batch.logp
             values = (1.0 - self.ce_weight) * values - self.ce_weight * batch.logp
         return Loss(value=batch.mean(values), metrics=batch.metrics(figures))
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Parted:
+    """A divergence of every position, its derivative, and what lies outside of the lists."""
+
+    value: Tensor  # [B, T] nats
+    slope: Tensor  # [B, T, K]: d value / d ln s_v
+    teacher_rest: Tensor  # [B, T]
+    student_rest: Tensor  # [B, T]
+
+
+@torch.no_grad()
+def block_by_block(
+    divergence: Callable[[Lists, str], tuple[Tensor, Tensor]],
+    teacher: Tensor,
+    student: Tensor,
+    tail: str,
+) -> Parted:
+    """``divergence`` of lists ``[B, T, K]``, of few positions at a time.
+
+    What is found on the way is several times as large as the lists; of a block it stays in the
+    cache of a CPU. That adds up lists several times faster where the same entry of all of them
+    lies together.
+    """
+    entries = student.shape[-1]
+    slope = torch.empty(student.shape, dtype=student.dtype, device=student.device)
+    numbers = student.new_empty((3, *student.shape[:-1]))
+    block = max((BLOCK if student.is_cpu else LARGE_BLOCK) // max(entries, 1), 1)  # positions
+    for theirs, ours, derivative, found in zip(
+        teacher.reshape(-1, entries).split(block),
+        student.detach().reshape(-1, entries).split(block),
+        slope.view(-1, entries).split(block),
+        numbers.view(3, -1).split(block, dim=-1),
+        strict=True,
+    ):
+        if student.is_cpu:
+            theirs, ours = theirs.t().contiguous().t(), ours.t().contiguous().t()
+        lists = Lists.of(theirs, ours)
+        found[0], derivative[:] = divergence(lists, tail)
+        found[1], found[2] = lists.teacher_rest, lists.student_rest
+    value, teacher_rest, student_rest = numbers
+    return Parted(value=value, slope=slope, teacher_rest=teacher_rest, student_rest=student_rest)
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -84,10 +131,8 @@ class Lists:
     whole: bool  # whether no entry is missing
 
     @classmethod
-    @torch.no_grad()
     def of(cls, teacher: Tensor, student: Tensor) -> Lists:
-        student = student.detach()
-        whole = bool(teacher.sum(dim=-1).isfinite().all())
+        whole = not teacher.numel() or float(teacher.amin()) > -torch.inf
         if not whole:
             student = student.masked_fill(teacher == -torch.inf, -torch.inf)
         p, s = teacher.exp(), student.exp()
@@ -113,24 +158,23 @@ class Lists:
         return gap if self.whole else gap.nan_to_num(nan=0.0)
 
 
-@torch.no_grad()
 def forward_kl(lists: Lists, tail: str) -> tuple[Tensor, Tensor]:
     """``KL(p || s)`` ``[B, T]``, and its derivative by ``ln s_v``, ``[B, T, K]``."""
     if tail == "renormalize":
         lists = lists.renormalised()
-    value = (lists.p * lists.gap()).sum(dim=-1)
+    value = lists.gap().mul_(lists.p).sum(dim=-1)
     if tail == "renormalize":
         return value, lists.s - lists.p
     if tail == "ignore":
         return value, -lists.p
     ours, theirs = lists.teacher_rest.clamp(min=0.0), lists.student_rest.clamp(min=SMALLEST_REST)
-    value = value + _rest_term(ours, theirs)
+    share = ours / theirs
+    value += torch.special.xlogy(ours, share)
     # A rest at its least is a constant.
-    share = torch.where(lists.student_rest > SMALLEST_REST, ours / theirs, 0.0)
-    return value, share[..., None] * lists.s - lists.p
+    share.masked_fill_(lists.student_rest <= SMALLEST_REST, 0.0)
+    return value, (share[..., None] * lists.s).sub_(lists.p)
 
 
-@torch.no_grad()
 def reverse_kl(lists: Lists, tail: str) -> tuple[Tensor, Tensor]:
     """``KL(s || p)`` ``[B, T]``, and its derivative by ``ln s_v``, ``[B, T, K]``."""
     if tail == "renormalize":
@@ -142,7 +186,7 @@ def reverse_kl(lists: Lists, tail: str) -> tuple[Tensor, Tensor]:
     if tail == "ignore":
         return value, lists.s * (gap + 1.0)
     ours, theirs = lists.student_rest.clamp(min=0.0), lists.teacher_rest.clamp(min=SMALLEST_REST)
-    value = value + _rest_term(ours, theirs)
+    value = value + torch.special.xlogy(ours, ours / theirs)
     # Where nothing is left there is no rest to shrink.
     others = torch.where(ours > 0, ours.clamp(min=SMALLEST_REST).log() - theirs.log(), -1.0)
     return value, lists.s * (gap - others[..., None])
@@ -155,18 +199,13 @@ def remaining(logp: Tensor, probabilities: Tensor) -> Tensor:
     would have lost it.
     """
     likely = hardshrink(probabilities, 0.5)  # 0 where it is not above a half
-    others = (probabilities - likely).sum(dim=-1)
     alone = likely.sum(dim=-1) > 0
-    return torch.where(alone, -torch.expm1(logp.amax(dim=-1)), 1.0) - others
+    others = likely.neg_().add_(probabilities).sum(dim=-1)
+    left = torch.expm1(logp.amax(dim=-1)).neg_()
+    return left.masked_fill_(~alone, 1.0).sub_(others)
 
 
 def _renormalised(logp: Tensor) -> Tensor:
     """Nats of a list's tokens given that it is one of them; an empty list stays as it is."""
     mass = logp.logsumexp(dim=-1, keepdim=True)
     return logp - mass.masked_fill(mass == -torch.inf, 0.0)
-
-
-def _rest_term(ours: Tensor, theirs: Tensor) -> Tensor:
-    """``r ln(r / q)``, and 0 where ``r`` is 0."""
-    term: Tensor = torch.special.xlogy(ours, ours) - ours * theirs.log()
-    return term

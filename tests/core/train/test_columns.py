@@ -34,7 +34,24 @@ def test_inactive_positions_are_replaced_and_get_no_gradient(poison: float) -> N
 
 def test_an_advantage_of_each_row_reaches_its_tokens() -> None:
     batch = make(logp=torch.zeros(2, 3), advantage=torch.tensor([2.0, -1.0]))
-    assert batch.advantage.tolist() == [[2.0, 2.0, 0.0], [0.0, -1.0, 0.0]]
+    assert batch.advantage.tolist() == [[2.0, 2.0, 2.0], [-1.0, -1.0, -1.0]]
+    assert batch.advantage.stride() == (1, 0)  # seen at every token, held once
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, 3.0])
+def test_what_a_row_without_tokens_has_is_replaced(value: float) -> None:
+    given = {"logp": torch.zeros(2, 3), "advantage": torch.tensor([2.0, value])}
+    batch = token_batch(torch.tensor([[1, 0, 0], [0, 0, 0]]), given, TOTALS)
+    assert batch.advantage.tolist() == [[2.0] * 3, [0.0] * 3]
+
+
+def test_a_value_for_each_row_keeps_its_gradient() -> None:
+    value = torch.tensor([1.0, 2.0], requires_grad=True)
+    batch = make(value=value)
+    assert batch.value.tolist() == [[1.0, 1.0, 0.0], [0.0, 2.0, 0.0]]
+    batch.value.sum().backward()
+    assert value.grad is not None
+    assert value.grad.tolist() == [2.0, 1.0]
 
 
 @pytest.mark.parametrize("name", ["logp", "behavior_logp", "reference_logp"])
@@ -55,8 +72,11 @@ def test_a_positive_log_probability_is_named() -> None:
 
 
 def test_a_broken_advantage_is_named() -> None:
-    with pytest.raises(ValueError, match=r"'advantage' must be finite"):
+    message = r"'advantage' must be finite.*: 2 are not, the first at \(row 0, position 0\) is nan"
+    with pytest.raises(ValueError, match=message):
         make(logp=torch.zeros(2, 3), advantage=torch.tensor([math.nan, 1.0]))
+    with pytest.raises(ValueError, match=r"1 are not, the first at \(row 1, position 1\) is inf"):
+        make(logp=torch.zeros(2, 3), advantage=torch.tensor([1.0, math.inf]))
 
 
 def test_shapes_and_masks_must_fit() -> None:

@@ -124,6 +124,9 @@ def said(bench: Bench, decoder: Decoder, learner: Learner, rows: Sequence[Scored
             hook.remove()
     decoder.zero_grad(set_to_none=True)
     mask, columns = learner.columns(rows)
+    shares = columns["advantage"].detach()  # [B, T], or [B]
+    if shares.ndim == 1:
+        shares = shares[:, None].expand(mask.shape)
     loss = learner.objective(token_batch(mask, columns, bench.totals(rows))).value
     loss.backward()
     gradients = {
@@ -137,7 +140,7 @@ def said(bench: Bench, decoder: Decoder, learner: Learner, rows: Sequence[Scored
         streams={f"after layer {layer}": each for layer, each in enumerate(streams[1:])},
         logp=columns["logp"].detach()[mask],
         loss=loss.detach(),
-        shares=columns["advantage"].detach()[mask],
+        shares=shares[mask],
         gradients=gradients,
     )
 

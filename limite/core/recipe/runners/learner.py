@@ -20,7 +20,7 @@ from limite.core.seeds import Seeds
 from limite.core.train.columns import token_batch
 from limite.core.train.correction import SMALLEST_MEAN, Correction
 from limite.core.train.deal import deal
-from limite.core.train.replay import Replay, Row, pad_rows, parts, replay
+from limite.core.train.replay import Replay, Row, once_or_padded, pad_rows, parts, replay
 from limite.core.types import Metric, Totals
 
 
@@ -87,7 +87,10 @@ class Learner:
         return self.reads is not None and "advantage" in self.reads and self.reads <= only
 
     def columns(self, rows: Sequence[ScoredRow]) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        """Mask and columns ``[B, T]`` of a micro-batch, with the policy's gradient in ``logp``."""
+        """Mask and columns ``[B, T]`` of a micro-batch, with the policy's gradient in ``logp``.
+
+        The advantage is ``[B]`` where no response has two.
+        """
         entropy = self.reads is None or "entropy" in self.reads
         said = self.replay([row.row for row in rows], entropy=entropy)
         width = said.mask.shape[1]
@@ -96,7 +99,7 @@ class Learner:
             "behavior_logp": pad_rows([row.behavior_logp for row in rows], width, torch.float32).to(
                 said.logp.device
             ),
-            "advantage": pad_rows([row.advantage for row in rows], width, torch.float64).to(
+            "advantage": once_or_padded([row.advantage for row in rows], width, torch.float64).to(
                 said.logp.device
             ),
         }
