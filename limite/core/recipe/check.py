@@ -194,6 +194,8 @@ def look_over(recipe: Recipe, registry: Registry, *, complete: bool = True) -> F
             ask(found, *place)
         if isinstance(stage, SFT):
             ask(own_faults(recipe, name, stage, texts), *place)
+        if isinstance(stage, (SFT, RL)):
+            ask(reworded_faults(stage, questions.with_probes(name)), *place)
         if isinstance(stage, (Pretrain, SFT, RL, Preference, Distill)):
             ask(column_faults(stage, registry), *place)
         if isinstance(stage, (RL, Distill)) and readable:
@@ -208,7 +210,6 @@ def look_over(recipe: Recipe, registry: Registry, *, complete: bool = True) -> F
                 ask(engine_faults(recipe, stage), *place)
             ask(dealing_faults(stage), *place)
             ask(curriculum_faults(stage), *place)
-            ask(reworded_faults(stage, questions.after(name)), *place)
             found = stability_faults(recipe, name, stage, registry, in_data, readable=readable)
             ask(found, *place)
             ask(turn_faults(stage), *place)

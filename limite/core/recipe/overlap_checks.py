@@ -19,8 +19,8 @@ from limite.core.jsonl import read_jsonl
 from limite.core.recipe.problem_checks import ASKED
 from limite.core.recipe.problem_source import held_out_problems
 from limite.core.recipe.recipe import Recipe, evaluation_seeds
-from limite.core.recipe.stages import Eval, FitCritic, Soup, Stage, files_at
-from limite.core.recipe.tasting import asked_of
+from limite.core.recipe.stages import Eval, FitCritic, Probe, Soup, Stage, files_at
+from limite.core.recipe.tasting import asked_of, drawn_problems
 from limite.core.registry import Registry
 from limite.core.separation import text_hash
 from limite.core.types import Problem
@@ -72,6 +72,7 @@ class Questions:
     recipe: Recipe
     registry: Registry
     drawn: dict[str, Mapping[str, Question]] = attrs.field(factory=dict)
+    probed: dict[str, Mapping[str, Question]] = attrs.field(factory=dict)
     most: int = ASKED
     """The problems of an evaluation that are looked at."""
 
@@ -84,17 +85,34 @@ class Questions:
                 asked.setdefault(key, question)
         return Watch(asked=asked)
 
+    def with_probes(self, name: str) -> Watch:
+        """The same, and for what the probes of this stage and of those after it ask."""
+        names = list(self.recipe.stages)
+        asked = dict(self.after(name).asked)
+        for later in names[names.index(name) :]:
+            for key, question in self.of_probe(later).items():
+                asked.setdefault(key, question)
+        return Watch(asked=asked)
+
+    def of_probe(self, name: str) -> Mapping[str, Question]:
+        """The problems that decide when a stage ends; none, where they cannot be drawn."""
+        if name not in self.probed:
+            problems: Iterable[Problem] = ()
+            rule = getattr(self.recipe.stages[name], "stop_when", None)
+            probe = getattr(rule, "probe", None)
+            if isinstance(probe, Probe):
+                with contextlib.suppress(LimiteError, AttributeError):
+                    problems = drawn_problems(self.recipe, name, probe, self.registry)
+            self.probed[name] = _questions(f"{name}.stop_when.probe", problems)
+        return self.probed[name]
+
     def of(self, name: str) -> Mapping[str, Question]:
         """The problems of a stage; none, where they cannot be drawn, which is told elsewhere."""
         if name not in self.drawn:
             problems: Iterable[Problem] = ()
             with contextlib.suppress(LimiteError, AttributeError):
                 problems = self._problems(name, self.recipe.stages[name])
-            questions = {
-                text_hash(each.problem): Question(name, each.problem, each.answer.value)
-                for each in problems
-            }
-            self.drawn[name] = questions
+            self.drawn[name] = _questions(name, problems)
         return self.drawn[name]
 
     def _problems(self, name: str, stage: Stage) -> Iterable[Problem]:
@@ -108,6 +126,13 @@ class Questions:
             ).problems
             return found
         return ()
+
+
+def _questions(asker: str, problems: Iterable[Problem]) -> dict[str, Question]:
+    return {
+        text_hash(each.problem): Question(asker, each.problem, each.answer.value)
+        for each in problems
+    }
 
 
 def rollout_overlap_faults(stage: FitCritic, watch: Watch) -> Iterator[Fault]:

@@ -1,4 +1,4 @@
-"""Problems of files that a reinforcement stage draws from and a later one asks, reworded or not.
+"""Problems of files that a stage draws from and a later one or a probe asks, reworded or not.
 
 Training leaves out what belongs to the held-out part, by its text alone. That says nothing of a
 problem that asks the same in other words, nor of a file whose whole purpose is to name problems.
@@ -16,7 +16,7 @@ from limite.core.config_faults import Fault
 from limite.core.errors import LimiteError
 from limite.core.recipe.overlap_checks import SHOWN, Question, Watch
 from limite.core.recipe.problem_files import problems_in
-from limite.core.recipe.stages import RL, is_file
+from limite.core.recipe.stages import RL, SFT, is_file
 from limite.core.separation import is_held_out, text_hash
 from limite.core.types import Problem
 
@@ -51,20 +51,22 @@ class Reworded:
         return found
 
 
-def reworded_faults(stage: RL, watch: Watch) -> Iterator[Fault]:
-    """What files of a stage share with what later stages ask.
+def reworded_faults(stage: RL | SFT, watch: Watch) -> Iterator[Fault]:
+    """What files of a stage share with what later stages, and probes, ask.
 
     A file that the curriculum names is a choice of problems: none of it may be asked later, even
     where training would leave it out.
     """
-    files = [name for name in stage.problems.entries if is_file(name)]
-    if not files or not watch.asked:
+    mix = stage.problems
+    files = [] if mix is None else [name for name in mix.entries if is_file(name)]
+    if mix is None or not files or not watch.asked:
         return
-    pools: Collection[str] = getattr(stage.curriculum, "names_files", ())
+    curriculum = getattr(stage, "curriculum", None)
+    pools: Collection[str] = getattr(curriculum, "names_files", ())
     reworded = Reworded(watch.asked)
     for name in files:
         try:
-            problems = problems_in(name, stage.problems.entries[name])
+            problems = problems_in(name, mix.entries[name])
         except LimiteError:  # what is wrong with a file is told where files are looked at
             continue
         path: tuple[str, ...] = ("problems", "sources", name)

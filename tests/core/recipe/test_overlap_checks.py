@@ -274,3 +274,53 @@ def test_a_pool_may_not_name_what_is_asked_though_it_is_left_out(
         f"such as {asked[1]!r}"
     )
     assert told(tmp_path, reinforcement(tmp_path, curriculum=pool) + EVAL) == []
+
+
+def test_worked_solutions_in_other_words(tmp_path: Path) -> None:
+    file = f"{tmp_path}/problems.jsonl"
+    stage = reinforcement(tmp_path, REWORDED)
+    sets = (f'stages.sft.problems.sources={{ "{file}" = 1 }}',)
+    own = stage.replace(f'"{file}" = 1, ', "")
+    found = told(tmp_path, own + asking(tmp_path, LONG), *sets)
+    (message,) = (line for line in found if "mean ability" in line)
+    assert message.startswith(f'stages.sft.problems.sources."{file}": {file} trains on 1 problem')
+    assert f"{REWORDED!r} for {LONG!r}" in message
+
+
+def probing(tmp_path: Path, *texts: str) -> str:
+    """A rule that asks two of these problems, whose answer is 1, those that are held out."""
+    write_jsonl(
+        tmp_path / "probe.jsonl",
+        [{"problem": text, "answer": {"type": "integer", "value": "1"}} for text in texts],
+    )
+    mix = f'{{ sources = {{ "{tmp_path}/probe.jsonl" = 1 }} }}'
+    return f"stop_when = {{ probe = {{ problems = {mix}, count = 2 }} }}\n"
+
+
+def test_what_a_probe_asks_is_not_trained_on_in_its_own_stage_or_before(tmp_path: Path) -> None:
+    """A probe decides when training ends, as an evaluation decides of a score."""
+    numbers = (str(number) for number in range(160, 999))
+    text = next(
+        number
+        for number in numbers
+        if is_held_out(LONG.replace("150", number))
+        and not is_held_out(REWORDED.replace("150", number))
+    )
+    asks, repeats = LONG.replace("150", text), REWORDED.replace("150", text)
+    held = [f"{number}-1=?" for number in range(60) if is_held_out(f"{number}-1=?")][:1]
+    stage = reinforcement(tmp_path, repeats) + probing(tmp_path, asks, *held)
+    (message,) = told_of_sharing(tmp_path, stage)
+    file = f"{tmp_path}/problems.jsonl"
+    assert message.startswith(f'stages.rl.problems.sources."{file}": {file} trains on 1 problem')
+    assert "that 'rl.stop_when.probe' asks in other words, such as" in message
+    assert f"{repeats!r} for {asks!r}" in message
+    before = f'stages.sft.problems.sources={{ "{file}" = 1 }}'
+    own = stage.replace(f'"{file}" = 1, ', "")
+    found = [line for line in told(tmp_path, own, before) if "mean ability" in line]
+    assert [line.split(".")[1] for line in found] == ["sft"]
+    # A pool may not name what is asked, though drawing leaves it out.
+    pool = f'{{ type = "annealed", pool = "{file}" }}'
+    stage = reinforcement(tmp_path, asks, curriculum=pool) + probing(tmp_path, asks, *held)
+    (message,) = told_of_sharing(tmp_path, stage)
+    assert message.startswith(f"stages.rl.curriculum: {file} names 1 problem that 'rl.stop_when")
+    assert told_of_sharing(tmp_path, reinforcement(tmp_path) + probing(tmp_path, asks, *held)) == []
