@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Iterator
 
 import torch
@@ -13,6 +14,9 @@ from limite.core.errors import LimiteError
 
 SMALL_PARAMETERS = 10_000_000
 OMP_NUM_THREADS = "OMP_NUM_THREADS"
+COMPILER = "TORCHINDUCTOR_DETERMINISTIC"
+ERROR = 2
+"""Torch's mode in which an operation that does not repeat itself raises."""
 
 
 def choose_device(name: str | None = None) -> torch.device:
@@ -74,16 +78,17 @@ def deterministic(threads: int = 1) -> Iterator[None]:
     """
     if threads < 1:
         raise LimiteError(f"threads must be at least 1, got {threads}")
-    enabled = torch.are_deterministic_algorithms_enabled()
-    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+    mode = torch.get_deterministic_debug_mode()
     before = torch.get_num_threads()
     benchmark = torch.backends.cudnn.benchmark
     fill = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
     # cuBLAS repeats itself only with a workspace of fixed size, which it reads from here.
     workspace = os.environ.get("CUBLAS_WORKSPACE_CONFIG")
+    compiler = os.environ.get(COMPILER)
     try:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-        torch.use_deterministic_algorithms(True)
+        os.environ[COMPILER] = "1"  # for one that is imported from here on
+        _set_mode(ERROR)
         torch.backends.cudnn.benchmark = False
         # Poisoned memory is for tests; in a run it would write every new tensor twice.
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
@@ -93,6 +98,21 @@ def deterministic(threads: int = 1) -> Iterator[None]:
         torch.set_num_threads(before)
         torch.utils.deterministic.fill_uninitialized_memory = fill  # type: ignore[attr-defined]
         torch.backends.cudnn.benchmark = benchmark
-        torch.use_deterministic_algorithms(enabled, warn_only=warn_only)
-        if workspace is None:
-            os.environ.pop("CUBLAS_WORKSPACE_CONFIG", None)
+        _set_mode(mode)
+        for name, value in (("CUBLAS_WORKSPACE_CONFIG", workspace), (COMPILER, compiler)):
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _set_mode(mode: int) -> None:
+    """Torch's way of dealing with operations that do not repeat themselves.
+
+    ``torch.use_deterministic_algorithms`` says the same, and imports the whole compiler to tell it
+    too: more than a second. Only one that is there needs to be told.
+    """
+    if "torch._inductor.config" in sys.modules:
+        torch.use_deterministic_algorithms(mode != 0, warn_only=mode != ERROR)
+    else:
+        torch.set_deterministic_debug_mode(mode)

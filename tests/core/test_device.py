@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -38,6 +40,44 @@ def test_determinism_holds_within_and_everything_is_as_before_after() -> None:
     with pytest.raises(KeyError), deterministic():
         raise KeyError
     assert settings() == before
+
+
+ALONE = """
+import os
+import sys
+import torch
+from limite.core.device import COMPILER, deterministic
+with deterministic():
+    print(torch.are_deterministic_algorithms_enabled(), os.environ[COMPILER])
+print(torch.are_deterministic_algorithms_enabled(), COMPILER in os.environ)
+print("torch._inductor" in sys.modules)
+"""
+
+LATE = """
+from limite.core.device import deterministic
+with deterministic():
+    import torch._inductor.config as late
+    print(late.deterministic)
+    with deterministic():
+        print(late.deterministic)
+    print(late.deterministic)
+print(late.deterministic)
+"""
+
+
+def said_by(program: str) -> list[str]:
+    words = [sys.executable, "-c", program]
+    ended = subprocess.run(words, capture_output=True, text=True, check=True, timeout=120)
+    return ended.stdout.split()
+
+
+def test_the_compiler_is_not_imported() -> None:
+    assert said_by(ALONE) == ["True", "1", "False", "False", "False"]
+
+
+@pytest.mark.nightly
+def test_a_compiler_that_is_imported_knows() -> None:
+    assert said_by(LATE) == ["True", "True", "True", "False"]
 
 
 def test_threads_are_at_least_one() -> None:
