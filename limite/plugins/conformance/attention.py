@@ -31,6 +31,7 @@ from limite.plugins.conformance.attention_cases import (
     streams_of_all,
     tensors,
     together,
+    whole_rows,
 )
 from limite.plugins.conformance.attention_own import (
     a_graft_starts_out_as_its_parent,
@@ -228,7 +229,7 @@ def gradients_are_finite_and_stay_in_their_row(component: Attention) -> None:
     def law(case: Case, streams: dict[str, tuple[str, int]], seed: int) -> None:
         mixer, layout = build(component, case), Layout.from_lengths(case.lengths)
         values = [x.requires_grad_() for x in tensors(case, streams, layout.tokens)]
-        out = mixer(*values, layout)
+        out = whole_rows(mixer, values, case.lengths)
         row = seed % layout.rows
         mine = layout.row_of == row
         upstream = torch.where(mine[:, None, None], fill(tuple(out.shape), "normal", seed), 0.0)

@@ -9,6 +9,7 @@ import attrs
 import torch
 from hypothesis import strategies as st
 from torch import Tensor
+from torch.nn.functional import pad
 
 from limite.core.kernels.layout import Layout
 from limite.core.kernels.moment import Moment
@@ -21,6 +22,8 @@ LAYERS = 4
 CAPACITY = 80  # tokens of a cache: more than one tile, and more than some windows
 # Sums in another order, in float64.
 TOLERANCE = 1e-9
+PADDING = 3.0
+"""What the tokens are that fill up rows: unlike what streams hold, so that it shows if seen."""
 
 STREAM_NAMES = ("queries", "keys", "values", "inputs")
 
@@ -104,10 +107,26 @@ def together(rows: Sequence[Streams]) -> Streams:
     return [torch.cat(parts) for parts in zip(*rows, strict=True)]
 
 
+def whole_rows(mixer: AttentionMixer, streams: Streams, lengths: Sequence[int]) -> Tensor:
+    """``forward`` as a learner calls it: on padded rows, where the mixer takes no others."""
+    if mixer.ragged or len(set(lengths)) == 1:
+        out: Tensor = mixer(*streams, Layout.from_lengths(lengths))
+        return out
+    longest = max(lengths)
+    rows = rows_of(streams, Layout.from_lengths(lengths))
+    padded = [
+        [pad(x, (0, 0) * (x.ndim - 1) + (0, longest - len(x)), value=PADDING) for x in row]
+        for row in rows
+    ]
+    out = mixer(*together(padded), Layout.from_lengths([longest] * len(lengths)))
+    parts = zip(out.split(longest), lengths, strict=True)
+    return torch.cat([part[:length] for part, length in parts])
+
+
 @torch.no_grad()
 def mix(mixer: AttentionMixer, streams: Streams, lengths: Sequence[int]) -> Tensor:
     before = [x.clone() for x in streams]
-    out: Tensor = mixer(*streams, Layout.from_lengths(lengths))
+    out = whole_rows(mixer, streams, lengths)
     for kept, now in zip(before, streams, strict=True):
         assert torch.equal(kept, now), "an input was changed"
     return out

@@ -25,6 +25,7 @@ from limite.plugins.conformance.attention_cases import (
     fill,
     mix,
     tensors,
+    whole_rows,
 )
 from limite.plugins.conformance.strategies import drawn
 
@@ -74,14 +75,15 @@ def own_parameters_learn(component: Attention) -> None:
         for parameter in parameters:
             upstream = fill((layout.tokens, case.heads, case.head_width), "normal", seed + 5)
             way = fill(tuple(parameter.shape), "normal", seed + 6)
-            out = mixer(*streams, layout)
+            out = whole_rows(mixer, streams, layout.lengths)
             (gradient,) = torch.autograd.grad((out * upstream).sum(), parameter)
             assert gradient.isfinite().all(), "a gradient is not finite"
             ends = []
             for sign in (-1.0, 1.0):
                 with torch.no_grad():
                     parameter.add_(way, alpha=sign * STEP)
-                    ends.append((mixer(*streams, layout) * upstream).sum())
+                    out = whole_rows(mixer, streams, layout.lengths)
+                    ends.append((out * upstream).sum())
                     parameter.sub_(way, alpha=sign * STEP)
             slope = (ends[1] - ends[0]) / (2 * STEP)
             told = (gradient * way).sum()
@@ -115,7 +117,8 @@ def a_graft_starts_out_as_its_parent(component: Attention) -> None:
         close(mix(mixer, values, case.lengths), before, "a graft", tolerance=GRAFT_TOLERANCE)
         upstream = fill(tuple(before.shape), "normal", seed + 5)
         own = list(mixer.parameters())
-        found = torch.autograd.grad((mixer(*values, layout) * upstream).sum(), own)
+        out = whole_rows(mixer, values, case.lengths)
+        found = torch.autograd.grad((out * upstream).sum(), own)
         assert not own or any(gradient.any() for gradient in found), "it can never learn"
         other = attrs.evolve(case, layer=(case.layer + 1) % LAYERS)
         was, now = build(parent, other), build(grown, other)

@@ -17,6 +17,31 @@ from limite.plugins.attention.simplicial import Simplicial
 from limite.plugins.conformance import attention, attention_own
 from limite.plugins.conformance.attention import attention_laws
 
+
+@attrs.frozen(kw_only=True)
+class Even:
+    """Attention whose mixers take whole rows of one length only, as they say."""
+
+    of: object = Global(rotary=True)
+    sees_padding: bool = False
+
+    def build(self, shape):
+        mixer = self.of.build(shape)
+        mixer.ragged = mixer.shares_prompts = False
+        plain = mixer.forward
+
+        def forward(queries, keys, values, inputs, layout):
+            assert len(set(layout.lengths)) == 1, f"rows of {layout.lengths}"
+            mixed = plain(queries, keys, values, inputs, layout)
+            if self.sees_padding:
+                last = torch.tensor(layout.lengths).cumsum(0) - 1
+                mixed = mixed + values[last].mean()
+            return mixed
+
+        mixer.forward = forward
+        return mixer
+
+
 COMPONENTS = {
     "global": Global(),
     "local-16": Local(),
@@ -45,6 +70,25 @@ def test_branches_by_themselves_keep_it_too(component, monkeypatch):
     """Long prompts are not written out, and those of the law are short."""
     monkeypatch.setattr(window, "FEW_REPEATS", -1.0)
     attention_laws(component)["a_shared_prompt_is_as_good_as_its_copies"]()
+
+
+EVEN = Even(of=Simplicial(window1=3, window2=5, every=1))
+WHOLE_ROWS = (
+    "rows_have_no_effect_on_each_other",
+    "gradients_are_finite_and_stay_in_their_row",
+    "own_parameters_learn",
+)
+
+
+@pytest.mark.parametrize("law", WHOLE_ROWS)
+def test_a_mixer_of_rows_of_one_length_is_given_no_others(law):
+    attention_laws(EVEN)[law]()
+
+
+def test_what_fills_up_rows_must_not_be_seen(quick):
+    assert "a_shared_prompt_is_as_good_as_its_copies" not in attention_laws(EVEN)
+    with pytest.raises(AssertionError, match="rows together: off by"):
+        attention_laws(Even(sees_padding=True))["rows_have_no_effect_on_each_other"]()
 
 
 def test_windows_have_a_law_of_their_own():
