@@ -240,7 +240,7 @@ def eval_(
         show_json(found)
         return
     click.echo(text)
-    click.echo(f"{found['out']} holds every response, results.json of each model, and this table")
+    click.echo(f"{found['out']} holds report.html, this table, and every response")
 
 
 def _note(text: str) -> None:

@@ -15,9 +15,11 @@ from limite.core.kinds import Benchmark, Verifier
 from limite.evaluate import measured
 from limite.evaluate.compare import paired_difference
 from limite.evaluate.grading.protocols import Grading
+from limite.evaluate.journal import RESPONSES
 from limite.evaluate.listed import overlap_of
 from limite.evaluate.measured import RESULTS, Asked
 from limite.evaluate.models import LocalModel, Model, Terms
+from limite.evaluate.page import PAGE, render
 from limite.evaluate.problem_sets import ProblemSet, benchmark_named, problem_set
 from limite.evaluate.profiles import Profile
 from limite.evaluate.protocol import refuse_other_protocol
@@ -100,10 +102,17 @@ def evaluate(wanted: Wanted, more: Sequence[Model], note: Say, tell: Say) -> dic
     adjusted = holm([each["p_value"] for each in comparisons])
     for found, p_value in zip(comparisons, adjusted, strict=True):
         found["p_value_holm"] = p_value
-    shown = results
-    if earlier is not None and earlier["model"] not in names:
-        shown = [*results, earlier]
-    page = "\n".join(lines(shown, comparisons, mismatch)) + "\n"
+    shown = [
+        (found, out / each.folder / RESPONSES) for each, found in zip(asked, results, strict=True)
+    ]
+    base = len(shown) - 1
+    if earlier is not None and earlier["model"] in names:
+        base = names.index(earlier["model"])
+    elif earlier is not None:
+        shown.append((earlier, Path(str(wanted.against)) / RESPONSES))
+        base += 1
+    table = "\n".join(lines([found for found, _ in shown], comparisons, mismatch)) + "\n"
+    pairs = [(found, base, number) for number, found in enumerate(comparisons)]
     summary = {
         "out": str(out),
         "mismatch": mismatch or None,
@@ -111,8 +120,9 @@ def evaluate(wanted: Wanted, more: Sequence[Model], note: Say, tell: Say) -> dic
         "comparisons": comparisons,
     }
     write_json(out / SUMMARY, summary)
-    write_atomic(out / TABLE, page)
-    return {**summary, "text": page}
+    write_atomic(out / TABLE, table)
+    write_atomic(out / PAGE, render(shown, pairs, mismatch))
+    return {**summary, "text": table}
 
 
 def _earlier(against: str | None) -> dict[str, Any] | None:

@@ -96,6 +96,7 @@ def _cut(
         "finish_reason": "eos",
         "reasoning_closed": reasoning_is_closed(text),
         "text": text,
+        **({"wrong_step": None} if "wrong_step" in record else {}),  # it was of the longer text
         "text_sha256": hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
     }
 

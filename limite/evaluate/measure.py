@@ -28,6 +28,8 @@ from limite.evaluate.majority import majority_correct
 from limite.evaluate.passk import mean_pass_at_k
 from limite.evaluate.power import POWER, assumed_spread, detectable, power_text
 from limite.evaluate.shares import length_figures, longer_than, share_text, wilson
+from limite.evaluate.wrong_step import wrong_step
+from limite.problems.files import WORDS
 
 # More answers than this that the grader ran out of time on make a score unreliable.
 UNRELIABLE_SHARE = 0.01
@@ -335,12 +337,16 @@ def figures_of(
 def records(graded: Sequence[Graded]) -> Iterator[dict[str, Any]]:
     """One plain record per response, for ``responses.jsonl.zst``."""
     for one in graded:
+        step = None
+        if not one.correct:
+            step = wrong_step(one.problem, one.response.text, one.verdict, closed=one.closed)
         yield {
             "problem_id": one.problem.id,
             "problem": one.problem.problem,
             "answer": one.problem.answer.value,
             "answer_type": one.problem.answer.type,
             "answer_params": dict(one.problem.answer.params),
+            "solution": _solution(one.problem),
             "arm": _arm(one.problem),
             "sample_index": one.response.sample_index,
             "prompt_tokens": one.response.prompt_tokens,
@@ -351,6 +357,7 @@ def records(graded: Sequence[Graded]) -> Iterator[dict[str, Any]]:
             "extracted_answer": one.verdict.extracted,
             "grader_status": GRADER[one.verdict.outcome],
             "grader_reason": one.verdict.reason,
+            "wrong_step": None if step is None else attrs.asdict(step),
             "text": one.response.text,
             "text_sha256": hashlib.sha256(
                 one.response.text.encode("utf-8", "surrogatepass")
@@ -379,6 +386,12 @@ def _may_count(one: Graded, protocol: terms.Protocol) -> bool:
     """Protocols that grade have read no answer where one may not count; a verifier has."""
     ended = one.response.finish_reason in ("eos", "stop") or not protocol.natural_end
     return ended and (one.marks is not None or one.closed)
+
+
+def _solution(problem: Problem) -> str | None:
+    """A worked solution: the one in words, where there are several."""
+    known = problem.solutions
+    return known.get(WORDS) or max(known.values(), key=len, default=None)
 
 
 def _arm(problem: Problem) -> str:

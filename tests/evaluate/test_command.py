@@ -41,7 +41,7 @@ def test_two_stages_are_compared_and_the_same_bytes_come_again(evaluate, tmp_pat
     first, second = map(files_in, outs)
     assert first.keys() == second.keys()
     assert {Path(name).name for name in first} == {
-        "results.json", RESPONSES, "summary.json", "table.txt",
+        "results.json", RESPONSES, "report.html", "summary.json", "table.txt",
     }  # fmt: skip
     same = [name for name in first if not name.startswith("summary")]
     assert {name: first[name] for name in same} == {name: second[name] for name in same}

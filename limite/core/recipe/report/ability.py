@@ -69,7 +69,7 @@ def accuracy(run: Run, found: Sequence[Evaluation]) -> str:
             curves.Panel(
                 title="Accuracy",
                 note=f"Share right on held-out problems, with {level} intervals.",
-                svg=_interval_chart(
+                svg=interval_chart(
                     "accuracy-chart",
                     "Held-out accuracy",
                     [(e.stage, e.score, e.interval, "one") for e in found],
@@ -86,7 +86,7 @@ def accuracy(run: Run, found: Sequence[Evaluation]) -> str:
                     title="Paired differences",
                     note=f"Percentage points on the same problems, with {level} intervals. "
                     "Only one that leaves out 0 is a difference.",
-                    svg=_interval_chart(
+                    svg=interval_chart(
                         "difference-chart",
                         "Paired differences in points",
                         [
@@ -208,13 +208,14 @@ def _scope(run: Run) -> str:
     return f"Every interval {covered}. " if covered else ""
 
 
-def _interval_chart(
+def interval_chart(
     slug: str,
     title: str,
     rows: Sequence[tuple[str, float, tuple[float, float] | None, str]],
     *,
     zero: bool,
 ) -> str:
+    """Estimates with their intervals, a row each; ``zero`` draws the line of no change."""
     form = words.points if zero else words.percent
     both = words.points_interval if zero else words.percent_interval
     longest = max(len(row[0]) for row in rows)

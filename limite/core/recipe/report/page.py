@@ -1,15 +1,10 @@
-"""The page: the run's claims first, then what backs them, then everything needed to repeat it.
-
-One file that asks for nothing: no script, no font, no image from elsewhere. A content policy in
-its head forbids them, whatever text a problem or a response may hold.
-"""
+"""The page: the run's claims first, then what backs them, then everything needed to repeat it."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from importlib import resources
 from typing import Any
 
 from limite.core.recipe.report import (
@@ -17,8 +12,10 @@ from limite.core.recipe.report import (
     averages,
     canvas,
     curves,
+    paired,
     parts,
     samples,
+    shell,
     summary,
     words,
 )
@@ -27,7 +24,6 @@ from limite.core.recipe.report.remarks import remarks
 from limite.core.recipe.report.summary import Evaluation, Gate
 from limite.core.recipe.report.words import escape
 
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 KINDS = {
     "pretrain": "pretraining",
     "sft": "supervised",
@@ -49,28 +45,17 @@ def render(run: Run) -> str:
             *((f"stage-{s.number}", f"Curves of {s.name}", _curves(s)) for s in run.stages),
             *((f"soup-{s.number}", f"Models of {s.name}", averages.section(s)) for s in run.stages),
             ("families", "Accuracy by family", ability.families(run, found)),
+            ("problems", "Problem by problem", paired.section(run)),
             ("gates", "Health gates", _gates(run, table)),
             ("samples", "Sample responses", _samples(run)),
             ("recipe", "Recipe", _recipe(run)),
             ("receipt", "Receipt", _receipt(run)),
         ]
-    shown = [section for section in sections if section[2]]
-    links = "".join(f'<li><a href="#{slug}">{escape(name)}</a></li>' for slug, name, _ in shown)
-    body = "".join(f'<section id="{slug}">{text}</section>' for slug, _, text in shown)
-    style = (resources.files("limite.core.recipe.report") / "page.css").read_text("utf-8")
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        '<link rel="icon" href="data:,">\n'
-        f"<title>{escape(run.name)} · limite report</title>\n"
-        f"<style>\n{style}</style>\n</head>\n<body>\n"
-        f'<header><div class="wrap">{_header(run, found, table)}'
-        f'<nav aria-label="Sections"><ul>{links}</ul></nav></div></header>\n'
-        f'<main class="wrap">{body}</main>\n'
-        '<footer class="wrap">Written by limite from the files of the run folder. '
-        "Nothing on this page is loaded from elsewhere.</footer>\n</body>\n</html>\n"
+    return shell.document(
+        f"{run.name} · limite report",
+        _header(run, found, table),
+        sections,
+        "Written by limite from the files of the run folder.",
     )
 
 

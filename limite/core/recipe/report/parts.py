@@ -26,7 +26,7 @@ def figure(panel: Panel) -> str:
     keys = f'<ul class="legend">{legend}</ul>' if legend else ""
     note = f'<p class="note">{escape(panel.note)}</p>' if panel.note else ""
     return (
-        f"<figure><figcaption><h4>{escape(_brief(panel.title))}</h4>{keys}</figcaption>"
+        f"<figure><figcaption><h4>{escape(brief(panel.title))}</h4>{keys}</figcaption>"
         f"{panel.svg}{note}</figure>"
     )
 
@@ -51,26 +51,33 @@ def _swatch(color: str, dash: str) -> str:
     return f'<svg viewBox="0 0 22 10" aria-hidden="true">{inside}</svg>'
 
 
-def _brief(text: str) -> str:
-    start, left_out = shorten(text, MOST_CHARACTERS)
+def brief(text: str, most: int = MOST_CHARACTERS) -> str:
+    """A text as one line, cut where it is longer than a row has room for."""
+    start, left_out = shorten(" ".join(text.split()) if "\n" in text else text, most)
     return f"{start}…" if left_out else start
 
 
 def cell(value: Any, classes: str = "", *, head: bool = False) -> str:
     tag, scope = ("th", ' scope="row"') if head else ("td", "")
     wear = f' class="{escape(classes.strip())}"' if classes.strip() else ""
-    return f"<{tag}{scope}{wear}>{escape(_brief(str(value)))}</{tag}>"
+    return f"<{tag}{scope}{wear}>{escape(brief(str(value)))}</{tag}>"
 
 
-def table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in a box of its own, so that a narrow screen scrolls it and not the page."""
+def table(
+    caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, tall: bool = False
+) -> str:
+    """A table in a box of its own, so that a narrow screen scrolls it and not the page.
+
+    One that may be ``tall`` is scrolled that way too.
+    """
     heads = ""
     for column in columns:
         wear = ' class="n"' if column.endswith(":n") else ""
         heads += f'<th scope="col"{wear}>{escape(column.removesuffix(":n"))}</th>'
     body = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
+    wear = "box scroll tall" if tall else "box scroll"
     return (
-        f'<div class="box scroll" tabindex="0" role="region" aria-label="{escape(caption)}">'
+        f'<div class="{wear}" tabindex="0" role="region" aria-label="{escape(caption)}">'
         f"<table><caption>{escape(caption)}</caption><thead><tr>{heads}</tr></thead>"
         f"<tbody>{body}</tbody></table></div>"
     )
