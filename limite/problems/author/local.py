@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 
 from limite.core.endpoint.replies import KeptReplies, request_hash
 from limite.core.types import Answer, Problem
@@ -19,23 +18,13 @@ class Local:
 
     def __init__(
         self,
-        model: Path,
+        policy: LocalPolicy,
         *,
         kept: KeptReplies,
         budget: Budget,
-        seed: int,
-        temperature: float,
-        max_tokens: int,
     ) -> None:
-        self._policy = LocalPolicy(
-            model,
-            stage=None,
-            seed=seed,
-            temperature=temperature,
-            max_tokens=max_tokens,
-            instruction="",
-        )
-        self.name = self._policy.name
+        self._policy = policy
+        self.name = policy.name
         self._kept = kept
         self._budget = budget
         self._lock = threading.Lock()

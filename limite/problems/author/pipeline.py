@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from limite.core.types import Answer, Problem
 from limite.problems import files
 from limite.problems.answers import canonical
 from limite.problems.author import parse
+from limite.problems.author.aim import Aim
 from limite.problems.author.duplicates import Benchmarks, Known
 from limite.problems.author.filters import Rejected, out_of_range, refused
 from limite.problems.author.language import NAMES
@@ -44,16 +46,20 @@ class Pipeline:
     benchmarks: Benchmarks
     steps: Sequence[tuple[str, AuthorStep]] = ()
     """Steps of plugins, by name, in their order."""
+    aim: Aim | None = None
 
-    def prompt(self, slot: int, topic: Topic, avoid: Sequence[str]) -> str:
+    def prompt(
+        self, slot: int, topic: Topic, avoid: Sequence[str], rates: Sequence[float] = ()
+    ) -> str:
         """What the writer is asked for."""
         examples = "".join(f"\nAn example of such a problem:\n{each}\n" for each in topic.examples)
+        hint = self.aim.hint(rates) if self.aim else ""
         named = "".join(f"\n- {each}" for each in avoid[-SHOWN:])
         return self.templates["ask"].filled(
             {
                 "topic": topic.name,
                 "description": topic.description,
-                "difficulty": topic.difficulty,
+                "difficulty": topic.difficulty + hint,
                 "language": NAMES[topic.language],
                 "answer_types": ", ".join(topic.answer_types),
                 "variant": str(slot + 1),
@@ -62,15 +68,18 @@ class Pipeline:
             }
         )
 
-    def decide(self, slot: int, topic: Topic, avoid: Sequence[str]) -> dict[str, Any]:
+    def decide(
+        self, slot: int, topic: Topic, avoid: Sequence[str], rates: Sequence[float] = ()
+    ) -> dict[str, Any]:
         """What became of it, as the journal holds it: accepted, rejected or failed.
 
+        ``avoid`` and ``rates`` are texts and pass rates of the topic's earlier problems.
         One that failed may say what it is ``instead`` where the server goes on replying. Raises
         Stopped where nothing more may be asked for.
         """
         seen: dict[str, Any] = {"topic": topic.name}
         try:
-            problem = self._made(slot, topic, avoid, seen)
+            problem = self._made(slot, topic, self.prompt(slot, topic, avoid, rates), seen)
         except Rejected as error:
             return {**seen, "outcome": "rejected", "reason": error.reason, "shown": str(error)}
         except NoReply as error:
@@ -98,6 +107,16 @@ class Pipeline:
         )
         try:
             family = varying(slot, problem, topic.vary or 0)
+            left_out = Counter(family.left_out)
+            variants = []
+            for each in family.problems:
+                try:
+                    variants.append(files.record_of(self._aimed(each, {})))
+                except Rejected as error:
+                    left_out[error.reason] += 1
+            if not variants:
+                told = ", ".join(f"{count} {reason}" for reason, count in sorted(left_out.items()))
+                raise Rejected("vary-no-numbers", told)
         except Rejected as error:
             return {**found, "unvaried": {"reason": error.reason, "shown": str(error)}}
         except NoReply as error:
@@ -113,8 +132,8 @@ class Pipeline:
         return {
             **found,
             "record": files.record_of(whole),
-            "variants": [files.record_of(each) for each in family.problems],
-            "left_out": family.left_out,
+            "variants": variants,
+            "left_out": dict(sorted(left_out.items())),
         }
 
     def _ask(self, kind: str, model: str, prompt: str, *names: int | str) -> str:
@@ -124,8 +143,8 @@ class Pipeline:
             raise Rejected("reply-cut", reply.cut)
         return reply.text
 
-    def _made(self, slot: int, topic: Topic, avoid: Sequence[str], seen: dict[str, Any]) -> Problem:
-        text = self._ask("ask", self.terms.model, self.prompt(slot, topic, avoid), slot)
+    def _made(self, slot: int, topic: Topic, prompt: str, seen: dict[str, Any]) -> Problem:
+        text = self._ask("ask", self.terms.model, prompt, slot)
         try:
             found = parse.written(text)
         except parse.Misread as error:
@@ -145,7 +164,7 @@ class Pipeline:
         if not quorum.reached:
             raise Rejected("solvers-disagree", quorum.text)
         self._read(slot, problem.problem)
-        return attrs.evolve(
+        problem = attrs.evolve(
             problem,
             extra={
                 **problem.extra,
@@ -159,6 +178,16 @@ class Pipeline:
                 },
             },
         )
+        return self._aimed(problem, seen)
+
+    def _aimed(self, problem: Problem, seen: dict[str, Any]) -> Problem:
+        """The problem with its pass rate, where that is measured and is as it should be."""
+        if self.aim is None:
+            return problem
+        problem, right = self.aim.measured(problem)
+        seen["pass_rate"] = problem.difficulty["pass_rate"]
+        self.aim.refuse(problem, right)
+        return problem
 
     def _look(self, text: str, answer: Answer, language: str, *, capped: bool = True) -> None:
         """Refuses a text that is no problem, or no new one; ``capped``, one of too many."""

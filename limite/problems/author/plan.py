@@ -58,6 +58,8 @@ def show_plan(given: Settings, topics: Sequence[Topic], pipeline: Pipeline, pric
     each = 1 + given.solvers + (given.reading_share > 0)
     if any(topic.vary for topic in topics):
         each += 1 + given.solvers
+    if given.policy_model is not None:
+        each += given.policy_samples * (1 + max(topic.vary or 0 for topic in topics))
     tokens = len(prompt.encode()) // 4 * each * given.count, given.max_tokens * each * given.count
     cost = prices.cost(*tokens)
     counts = {name: names.count(name) for name in sorted(set(names))}

@@ -13,11 +13,12 @@ from limite.problems.author.budget import Budget
 Settled = Mapping[str, Any]
 """What became of a problem asked for, as the journal holds it."""
 
-STAGES = ("reply", "text", "new", "program", "steps", "solvers", "reading")
+STAGES = ("reply", "text", "new", "program", "steps", "solvers", "reading", "aim")
 """What a problem goes through, in order."""
 
 _REPLY = ("unreadable-reply", "reply-cut", "answer-type", "answer-unreadable")
 _NEW = ("duplicate", "near-duplicate", "template", "benchmark")
+_AIM = ("too-easy", "too-hard")
 _READING = ("reading-unreadable", "several-answers", "none-answers", "unstated-assumptions")
 
 
@@ -33,6 +34,8 @@ def stage_of(reason: str) -> str:
         return "steps"
     if reason == "solvers-disagree":
         return "solvers"
+    if reason in _AIM:
+        return "aim"
     return "reading" if reason in _READING else "text"
 
 
@@ -45,6 +48,8 @@ class Counts:
     failed: int
     rejected: Counter[str]
     topics: Counter[str]
+    rates: Sequence[float] = ()
+    """The pass rates that were measured, of problems that are kept."""
     variants: int = 0
     families: int = 0
     unvaried: Counter[str] = attrs.field(factory=Counter)
@@ -60,6 +65,7 @@ class Counts:
             failed=outcomes["failed"],
             rejected=Counter(rejected),
             topics=Counter(each["topic"] for each in accepted),
+            rates=[each["pass_rate"] for each in accepted if "pass_rate" in each],
             variants=sum(len(each.get("variants", ())) for each in accepted),
             families=sum("variants" in each for each in accepted),
             unvaried=Counter(each["unvaried"]["reason"] for each in accepted if "unvaried" in each),
@@ -73,6 +79,7 @@ class Counts:
             "families": self.families,
             "unvaried": dict(sorted(self.unvaried.items())),
         }
+        rate = {"pass_rate": sum(self.rates) / len(self.rates)} if self.rates else {}
         return {
             "asked": self.asked,
             "accepted": self.accepted,
@@ -83,6 +90,7 @@ class Counts:
                 {"stage": stage, "reached": reached, "passed": passed}
                 for stage, reached, passed in self.stages()
             ],
+            **rate,
             **(varied if self.families or self.unvaried else {}),
         }
 
@@ -93,9 +101,18 @@ class Counts:
             gone = sum(
                 count for reason, count in self.rejected.items() if stage_of(reason) == stage
             )
-            found.append((stage, left, left - gone))
+            if stage != "aim" or gone or self.rates:
+                found.append((stage, left, left - gone))
             left -= gone
         return found
+
+    @property
+    def aimed(self) -> str:
+        """How often the problems that are kept were solved, nothing where that is not measured."""
+        if not self.rates:
+            return ""
+        mean = sum(self.rates) / len(self.rates)
+        return f"pass rate {mean:.0%}, measured of {len(self.rates):,} problems"
 
     @property
     def varied(self) -> str:

@@ -39,6 +39,7 @@ class Run:
     accepted: list[Outcome] = attrs.field(factory=list)
     refused: list[Outcome] = attrs.field(factory=list)
     _avoid: dict[str, list[str]] = attrs.field(factory=lambda: defaultdict(list))
+    _rates: dict[str, list[float]] = attrs.field(factory=lambda: defaultdict(list))
 
     @property
     def counts(self) -> Counts:
@@ -89,7 +90,8 @@ class Run:
     def _decided(self, slot: int) -> Outcome | None:
         topic = drawn(self.topics, self.pipeline.terms.seed, slot)
         try:
-            outcome = self.pipeline.decide(slot, topic, self._avoid[topic.name])
+            earlier = self._avoid[topic.name], self._rates[topic.name]
+            outcome = self.pipeline.decide(slot, topic, *earlier)
         except Stopped:
             return None
         if outcome["outcome"] != "failed":
@@ -98,6 +100,8 @@ class Run:
 
     def _settle(self, slot: int, outcome: Outcome) -> None:
         """One list grows by one line, so that an interruption leaves counts that add up."""
+        if "pass_rate" in outcome:
+            self._rates[outcome["topic"]].append(outcome["pass_rate"])
         if outcome["outcome"] == "accepted":
             text, topic = outcome["record"]["problem"], outcome["topic"]
             # Another of the same round may have come before it.

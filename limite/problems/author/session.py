@@ -14,14 +14,14 @@ import attrs
 import click
 
 from limite.core.discover import load_registry
-from limite.core.endpoint.client import Address, Client
+from limite.core.endpoint.client import Address
 from limite.core.errors import RunFailed
 from limite.core.jsonl import dumps
 from limite.problems import files
 from limite.problems.author.budget import Budget, Most, Prices
 from limite.problems.author.duplicates import Benchmarks, Known
 from limite.problems.author.journal import Journal
-from limite.problems.author.local import Local
+from limite.problems.author.models import Models, aim_of, writer_of
 from limite.problems.author.pipeline import Pipeline
 from limite.problems.author.plan import request_of, show_plan
 from limite.problems.author.program import LIMITS, Runner
@@ -29,7 +29,6 @@ from limite.problems.author.prompts import read_templates
 from limite.problems.author.quorum import Terms
 from limite.problems.author.report import Counts, spent, spent_text
 from limite.problems.author.run import Run
-from limite.problems.author.server import Server
 from limite.problems.author.settings import Settings, refuse, wanted
 from limite.problems.author.topics import Topic, read_topics
 from limite.problems.sandbox.limits import MIB
@@ -71,7 +70,8 @@ def author_file(given: Settings) -> None:
         allow_weak=given.allow_weak_sandbox,
     )
     host = "here" if given.endpoint is None else Address.of(given.endpoint, "--endpoint").host
-    name = given.model or str(given.local)
+    models = Models(writer=None, reader=None) if given.dry_run else Models.of(given, _note)
+    name = models.name(given)
     pipeline = Pipeline(
         terms=Terms(
             seed=given.seed,
@@ -94,10 +94,10 @@ def author_file(given: Settings) -> None:
     assert given.out is not None
     try:
         runner.start()
-        request = request_of(given, topics, pipeline, terms, host)
+        request = request_of(given, topics, pipeline, terms, host) | models.record(given)
         journal = Journal(given.out, request, force=given.force)
         try:
-            _write(given, topics, pipeline, budget, journal, terms)
+            _write(given, models, topics, pipeline, budget, journal, terms)
         finally:
             journal.close()
     finally:
@@ -106,39 +106,15 @@ def author_file(given: Settings) -> None:
 
 def _write(
     given: Settings,
+    models: Models,
     topics: Sequence[Topic],
     pipeline: Pipeline,
     budget: Budget,
     journal: Journal,
     terms: Mapping[str, Any],
 ) -> None:
-    writer: Server | Local
-    if given.local is not None:
-        writer = Local(
-            given.local,
-            kept=journal.replies,
-            budget=budget,
-            seed=given.seed,
-            temperature=given.temperature,
-            max_tokens=given.max_tokens,
-        )
-    else:
-        assert given.endpoint is not None
-        client = Client(
-            Address.of(given.endpoint, "--endpoint"),
-            given.key,
-            timeout_s=given.timeout,
-            retries=given.retries,
-            tell=_note,
-        )
-        writer = Server(
-            client,
-            kept=journal.replies,
-            budget=budget,
-            terms=terms,
-            schemas=not given.no_schema,
-            tell=_note,
-        )
+    writer = writer_of(given, models, journal, budget, terms, _note)
+    pipeline.aim = aim = aim_of(given, models, journal, budget, _note)
     pipeline.writer = writer
     if given.allow_weak_sandbox:
         _note(f"--allow-weak-sandbox: where there is no other, {WEAK}")
@@ -156,6 +132,8 @@ def _write(
             state = "complete" if len(run.accepted) >= given.count else "short"
     finally:
         writer.close()
+        if aim is not None:
+            aim.reader.close()
         counts = run.counts
         records = [
             record
@@ -165,6 +143,8 @@ def _write(
         journal.finish(state, records, _others(run), counts.plain())
         _tell(given, counts, budget, state)
     writer.check()
+    if aim is not None:
+        aim.reader.check()
     if budget.reason == INTERRUPTED:
         raise KeyboardInterrupt(
             f"stopped after {counts.accepted:,} problems; the same command goes on from them"
@@ -250,6 +230,8 @@ def _tell(given: Settings, counts: Counts, budget: Budget, state: str) -> None:
     for stage, reached, passed in counts.stages():
         if reached:
             click.echo(f"  {stage:8} {passed:,} of {reached:,} went on ({passed / reached:.0%})")
+    if counts.aimed:
+        click.echo(counts.aimed)
     if counts.varied:
         click.echo(counts.varied)
     click.echo(f"this call: {spent_text(told)}")

@@ -36,6 +36,13 @@ class Settings:
     benchmarks: Sequence[Path]
     per_template: int
     vary: int
+    aim: str | None
+    policy: Path | None
+    policy_endpoint: str | None
+    policy_model: str | None
+    policy_key: str = attrs.field(repr=False)
+    policy_samples: int
+    policy_max_tokens: int
     steps: Sequence[str]
     from_calibration: Path | None
     from_eval: Path | None
@@ -67,6 +74,24 @@ class Settings:
         """So many problems are asked for at most."""
         return 10 * self.count if self.most_asked is None else self.most_asked
 
+    @property
+    def window(self) -> tuple[float, float]:
+        """The pass rates that are aimed at; all of them if nothing was said."""
+        if self.aim is None:
+            return 0.0, 1.0
+        try:
+            low, high = (float(end) for end in self.aim.split(":"))
+        except ValueError:
+            low, high = 1.0, 0.0
+        if not 0 <= low <= high <= 1:
+            raise LimiteError(f"--aim {self.aim}: expected two pass rates from 0 to 1, as 0.2:0.8")
+        return low, high
+
+    @property
+    def measures(self) -> bool:
+        """Whether a model is asked how hard problems are."""
+        return self.policy is not None or self.policy_model is not None
+
     def terms(self) -> dict[str, Any]:
         """What each request says beside model, prompt and seed."""
         extra: Any = {}
@@ -97,6 +122,7 @@ def refuse(given: Settings) -> None:
         ):
             if value:
                 raise LimiteError(f"{option}: belongs to --endpoint")
+    _refuse_policy(given)
     if given.min_agree > given.solvers:
         raise LimiteError(
             f"--min-agree {given.min_agree}: of {given.solvers} solvers no more can agree; "
@@ -106,6 +132,26 @@ def refuse(given: Settings) -> None:
         raise LimiteError("--max-cost: needs --price-in and --price-out; cost is unknown else")
     if given.from_calibration is not None and given.from_eval is not None:
         raise LimiteError("--from-eval: topics are weighed by one file, and --from-calibration is")
+
+
+def _refuse_policy(given: Settings) -> None:
+    _ = given.window
+    if given.policy is not None and given.policy_model is not None:
+        raise LimiteError("--policy-model: one model is measured, and --policy names it")
+    if given.policy_model is not None and given.policy_endpoint is None and given.endpoint is None:
+        raise LimiteError("--policy-model: needs --policy-endpoint; there is no --endpoint")
+    if given.policy_model is None:
+        for option, value in (
+            ("--policy-endpoint", given.policy_endpoint),
+            ("--policy-key-env", given.policy_key),
+        ):
+            if value:
+                raise LimiteError(f"{option}: needs --policy-model, the model's name there")
+    if given.aim is not None and not given.measures:
+        raise LimiteError(
+            "--aim: a pass rate is a model's: --policy RUN_OR_DIR, or --policy-model NAME of a "
+            "server"
+        )
 
 
 def wanted(given: Settings, topics: Sequence[Topic]) -> Sequence[Topic]:

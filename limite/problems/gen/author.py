@@ -54,6 +54,17 @@ from limite.problems.gen.say import Real
     "--vary", metavar="N", type=click.IntRange(0, 1_000), default=0, show_default=True,
     help="Problems with other numbers that are made of each; the count is without them.",
 )  # fmt: skip
+@click.option("--aim", metavar="LOW:HIGH",
+              help="Keep and ask for problems with such a pass rate, as 0.2:0.8.")  # fmt: skip
+@click.option("--policy", metavar="RUN_OR_DIR", type=click.Path(path_type=Path),
+              help="Whose pass rate: what a run has trained, or a model's directory.")  # fmt: skip
+@click.option("--policy-model", metavar="NAME", help="Or a model of a server.")
+@click.option("--policy-endpoint", metavar="URL", help="[the endpoint that writes]")
+@click.option("--policy-key-env", metavar="VAR", help="[the key of the endpoint that writes]")
+@click.option("--policy-samples", metavar="K", type=click.IntRange(1, 10_000), default=8,
+              show_default=True, help="Attempts at each problem.")  # fmt: skip
+@click.option("--policy-max-tokens", metavar="N", type=click.IntRange(1), default=1024,
+              show_default=True, help="The most of an attempt.")  # fmt: skip
 @click.option("--step", "steps", metavar="NAME", multiple=True,
               help="A plugin's author_step, before solvers; may be repeated.")  # fmt: skip
 @click.option("--from-calibration", metavar="FILE", type=click.Path(path_type=Path),
@@ -116,12 +127,18 @@ def author(
         raise LimiteError("say where problems go: -o FILE.jsonl")
     key_env = given.pop("key_env")
     given["key"] = _key(key_env) if isinstance(key_env, str) and not given["dry_run"] else ""
+    policy_key_env = given.pop("policy_key_env")
+    given["policy_key"] = (
+        _key(policy_key_env, "--policy-key-env")
+        if isinstance(policy_key_env, str) and not given["dry_run"]
+        else ""
+    )
     settings = Settings(topics=topics, out=out, **given)  # type: ignore[arg-type]
     author_file(settings)
 
 
-def _key(variable: str) -> str:
+def _key(variable: str, option: str = "--key-env") -> str:
     key = os.environ.get(variable, "")
     if not key:
-        raise LimiteError(f"--key-env: the environment has no {variable}, or it is empty")
+        raise LimiteError(f"{option}: the environment has no {variable}, or it is empty")
     return key

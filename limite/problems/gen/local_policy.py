@@ -40,11 +40,11 @@ class LocalPolicy:
         max_tokens: int,
         instruction: str | None,
     ) -> None:
+        path, is_run = found_model(model)
         # Late: they need torch.
         from limite.core.recipe.sample import speaker_in, speaker_of
         from limite.core.recipe.trained import trained
 
-        path, is_run = found_model(model)
         self.verifier: Verifier | str | None = None
         if is_run:
             found = trained(path, stage)

@@ -8,11 +8,13 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
 import attrs
+
+from limite.problems.gen.policies import INSTRUCTION
 
 KEPT = {
     "plain", "fenced", "thought", "latex", "spoken", "busy", "reset", "slow", "html-once",
@@ -93,10 +95,15 @@ class Made:
     other: str
 
 
+def total(n: int, a: int, b: int) -> int:
+    """The answer of a problem with these numbers."""
+    return sum(k for k in range(1, n) if k % a == 0 or k % b == 0)
+
+
 def made(number: int) -> Made:
     """The problem of a variant: sums of multiples, whose numbers no two variants share."""
     n, a, b = 500 + 7 * number, 3 + number % 5, 11 + number % 7
-    answer = sum(k for k in range(1, n) if k % a == 0 or k % b == 0)
+    answer = total(n, a, b)
     text = (
         f"Find the sum of all positive integers below {n} that are divisible by {a} or by {b} "
         "(or by both of them)."
@@ -144,6 +151,8 @@ class ReplayServer:
     def __init__(self, kinds: Sequence[str], *, schemas: bool = True) -> None:
         self.kinds = list(kinds)
         self.patterns: Sequence[str] = ["good"]
+        self.skill: Callable[[int], int] = lambda _number: 8
+        self.attempts: Counter[str] = Counter()
         self.schemas = schemas
         self.paid: Counter[str] = Counter()
         self.keys: set[str] = set()
@@ -190,7 +199,10 @@ class ReplayServer:
         if not self.schemas and "response_format" in body:
             _send(handler, 400, b'{"error": {"message": "response_format is not known"}}')
             return
-        kind, text = self.answered(prompt)
+        if prompt.endswith(INSTRUCTION):
+            kind, text = "plain", self.attempted(prompt)
+        else:
+            kind, text = self.answered(prompt)
         same = {key: value for key, value in body.items() if key != "response_format"}
         mark = json.dumps(same, sort_keys=True)
         with self._lock:
@@ -237,6 +249,16 @@ class ReplayServer:
         else:
             return False
         return True
+
+    def attempted(self, prompt: str) -> str:
+        """An attempt at a problem: the first are right, as many as ``skill`` says of its number."""
+        text = prompt.removesuffix(f"\n\n{INSTRUCTION}")
+        with self._lock:
+            self.attempts[text] += 1
+            attempt = self.attempts[text]
+        n, a, b = (int(each) for each in re.findall(r"\d+", text))
+        right = attempt <= self.skill((n - 500) // 7)
+        return f"I get \\boxed{{{total(n, a, b) + (not right)}}}."
 
     def answered(self, prompt: str) -> tuple[str, str]:
         """The kind, and the text of the reply."""

@@ -21,7 +21,7 @@ from limite.core.jsonl import read_json, read_jsonl
 from limite.core.registry import Registry
 from limite.core.types import Answer, Problem
 from limite.problems import files
-from limite.problems.author import local, session
+from limite.problems.author import models, session
 from limite.problems.gen.policies import Reply
 from tests.problems.author.conftest import FAST
 from tests.problems.author.replay import KEPT, REASONS, ReplayServer, made, mixed
@@ -264,7 +264,7 @@ class Here:
         assert record.pop("stage") is None
         self.name, self.record = "here:1", record
         self.replay = ReplayServer(["plain", "wrong-answer"])
-        self.asked = 0
+        self.asked, self.notes = 0, ()
 
     def answer(self, problems: list[Problem], samples: int) -> list[list[Reply]]:
         self.asked += 1
@@ -277,7 +277,7 @@ class Here:
 def test_a_model_that_is_here_writes_too_and_what_it_wrote_is_kept(
     gen: Callable, topics: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local, "LocalPolicy", Here)
+    monkeypatch.setattr(models, "LocalPolicy", Here)
     arguments = ("author", topics, "--local", tmp_path, "--count", 2, "-o", tmp_path / "p.jsonl")
     first = gen(*arguments)
     assert first.code == 0, first.err
