@@ -40,7 +40,11 @@ def limite_register(registry: Registrar) -> None:
     registry.generator("gcd", f"{procedural}.gcd:Gcd")
     registry.generator("linear-equation", f"{procedural}.linear_equation:LinearEquation")
     registry.generator("linear-system", f"{procedural}.linear_system:LinearSystem")
+    registry.generator("mean", f"{procedural}.mean:Mean")
     registry.generator("modular-expression", f"{procedural}.modular_expression:ModularExpression")
+    registry.generator("product", f"{procedural}.product:Product")
+    registry.generator("progression", f"{procedural}.progression:Progression")
+    registry.generator("quotient", f"{procedural}.quotient:Quotient")
     registry.generator("sum-chain", f"{procedural}.sum_chain:SumChain")
     for name, target in (*families(), *gym.families()):
         registry.generator(name, target)

@@ -50,7 +50,7 @@ from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.report import write_report
 from limite.core.recipe.run_plugins import naming_plugins
 from limite.core.recipe.rundir import RECIPE, RunDirectory
-from limite.core.recipe.stages import Mix, is_file
+from limite.core.recipe.stages import Mix, file_at, is_file
 from limite.core.registry import Registry
 from limite.core.rollout.stop import StopRequest
 
@@ -238,7 +238,7 @@ def hashes_of_files(recipe: Recipe, chosen: Sequence[str]) -> dict[str, str]:
     found = {}
     for path in sorted({each for name in chosen for each in recipe.stages[name].files}):
         try:
-            with Path(path).open("rb") as file:
+            with file_at(path).open("rb") as file:
                 found[path] = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
             raise storage_error(error, Path(path)) from error

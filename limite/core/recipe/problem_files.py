@@ -11,7 +11,7 @@ from typing import cast
 from limite.core.config_faults import Fault
 from limite.core.errors import LimiteError, Mistake, SettingsError, mistakes_of
 from limite.core.kinds import Verifier
-from limite.core.recipe.stages import Mix, Source, is_file
+from limite.core.recipe.stages import Mix, Source, file_at, is_file
 from limite.core.registry import Registry
 from limite.core.rollout.grading import verdicts_on
 from limite.core.types import Answer, Problem
@@ -31,7 +31,7 @@ def problems_in(path: str, source: Source) -> Sequence[Problem]:
     about is wrong: nobody knows whether it would be within.
     """
     try:
-        about = Path(path).stat()
+        about = file_at(path).stat()
         stamp: object = (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns)
     except OSError:  # told when it is read
         stamp = None
@@ -73,7 +73,7 @@ def _windows(source: Source) -> Windows:
 def read(path: str, refuse: Callable[[Problem], str]) -> list[Problem]:
     """All problems of a file, no two alike; a SettingsError tells lines that are wrong."""
     reader = importlib.import_module(FILES).read_problems
-    return cast(list[Problem], reader(path, distinct=True, refuse=refuse))
+    return cast(list[Problem], reader(file_at(path), distinct=True, refuse=refuse))
 
 
 def _value(problem: Problem, name: str) -> float:
@@ -150,7 +150,7 @@ def _look_at(path: str, source: Source, verifier: Verifier | None) -> None:
         if verifier is None:
             raise
         windows = _windows(source)
-        lines = importlib.import_module(FILES).read_lines(path)
+        lines = importlib.import_module(FILES).read_lines(file_at(path))
         good = [found for _, found in lines if isinstance(found, Problem)]
         sound = [each for each in good if not _lacks(each, windows) and _is_within(each, windows)]
         reasons = _unjudged(sound, verifier)

@@ -93,6 +93,16 @@ def distinct(rng: random.Random, count: int, low: int, high: int) -> list[int]:
     return shuffled(rng, drawn)
 
 
+def places(number: int) -> list[int]:
+    """``345`` as ``[300, 40, 5]``: its digits with their places, without zeros."""
+    digits = str(number)
+    return [
+        int(digit) * 10 ** (len(digits) - 1 - place)
+        for place, digit in enumerate(digits)
+        if digit != "0"
+    ]
+
+
 def signed(value: int) -> str:
     """``+5`` or ``-5``: a number as a later term of a sum."""
     return f"{value:+d}"

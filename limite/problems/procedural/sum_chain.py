@@ -35,7 +35,7 @@ class SumChain:
             sign = -1 if rng.random() < 0.5 and number <= total else 1
             text += base.signed(sign * number)
             coarse.append(f"{total}{base.signed(sign * number)}={total + sign * number}")
-            for part in _places(number):
+            for part in base.places(number):
                 fine.append(f"{total}{base.signed(sign * part)}={total + sign * part}")
                 total += sign * part
         return base.record(
@@ -57,13 +57,3 @@ class SumChain:
             return arithmetic.value(expression) == answer
         except arithmetic.Unreadable:
             return False
-
-
-def _places(number: int) -> list[int]:
-    """``345`` as ``[300, 40, 5]``: its digits with their places, without zeros."""
-    digits = str(number)
-    return [
-        int(digit) * 10 ** (len(digits) - 1 - place)
-        for place, digit in enumerate(digits)
-        if digit != "0"
-    ]

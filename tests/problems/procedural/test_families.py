@@ -1,4 +1,4 @@
-"""The five families: their laws, the truth of every step they write, and their sizes."""
+"""The nine short families: their laws, the truth of every step they write, and their sizes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,11 @@ from limite.problems.procedural.base import MARKER
 from limite.problems.procedural.gcd import Gcd
 from limite.problems.procedural.linear_equation import LinearEquation
 from limite.problems.procedural.linear_system import LinearSystem
+from limite.problems.procedural.mean import Mean
 from limite.problems.procedural.modular_expression import ModularExpression
+from limite.problems.procedural.product import Product
+from limite.problems.procedural.progression import Progression
+from limite.problems.procedural.quotient import Quotient
 from limite.problems.procedural.sum_chain import SumChain
 
 FAMILIES = {
@@ -31,6 +35,10 @@ FAMILIES = {
     "modular-expression": ModularExpression(),
     "gcd": Gcd(),
     "linear-system": LinearSystem(),
+    "product": Product(),
+    "quotient": Quotient(),
+    "progression": Progression(),
+    "mean": Mean(),
 }
 LAWS = {
     f"{name}-{law}": run

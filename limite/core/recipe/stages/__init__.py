@@ -8,6 +8,7 @@ from __future__ import annotations
 from limite.core.recipe.stages.base import Mix as Mix
 from limite.core.recipe.stages.base import Source as Source
 from limite.core.recipe.stages.base import Stage as Stage
+from limite.core.recipe.stages.base import file_at as file_at
 from limite.core.recipe.stages.base import is_file as is_file
 from limite.core.recipe.stages.critic import ENDING as ENDING
 from limite.core.recipe.stages.critic import OLD_VALUE as OLD_VALUE

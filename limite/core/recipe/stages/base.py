@@ -12,11 +12,19 @@ from attrs.validators import and_, ge, le, lt, optional
 from limite.core.validators import at_least_one_weight, difficulty_range
 
 _SUFFIXES = (".jsonl", ".jsonl.zst")
+SHIPPED = "limite:"
 
 
 def is_file(name: str) -> bool:
     """Whether an entry of a mixture is a file: a generator may have a slash in its name as well."""
     return name.endswith(_SUFFIXES) or name.startswith(("./", "../", "/"))
+
+
+def file_at(name: str) -> Path:
+    """Where a file of problems lies: one called ``limite:NAME`` comes with limite."""
+    if not name.startswith(SHIPPED):
+        return Path(name)
+    return Path(__file__).parents[3] / "problems" / "shipped" / name.removeprefix(SHIPPED)
 
 
 @attrs.frozen

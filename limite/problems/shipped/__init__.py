@@ -1,0 +1,1 @@
+"""Problems that come with limite, in files: a recipe names one as ``limite:stories.jsonl``."""
