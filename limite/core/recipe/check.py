@@ -25,6 +25,7 @@ from limite.core.recipe.engine_checks import engine_faults
 from limite.core.recipe.kernel_checks import kernel_survey
 from limite.core.recipe.load import LoadedRecipe, draft_recipe, finished, in_order
 from limite.core.recipe.made_checks import made_faults, own_faults, taught_faults
+from limite.core.recipe.memory_plan import Machine, MemoryPlan, memory_plan
 from limite.core.recipe.naming import earlier_stages, misnamed, policies_before
 from limite.core.recipe.objective_checks import (
     column_faults,
@@ -78,13 +79,28 @@ def check_file(
     path: str | Path, overrides: Sequence[str], registry: Registry
 ) -> tuple[LoadedRecipe, Plan]:
     """Reads and checks a recipe; a SettingsError lists every mistake of both kinds at once."""
+    loaded, found = _sound(path, overrides, registry)
+    return loaded, found.plan(loaded.recipe, registry)
+
+
+def _sound(
+    path: str | Path, overrides: Sequence[str], registry: Registry
+) -> tuple[LoadedRecipe, Findings]:
     draft = draft_recipe(path, overrides, registry)
     found = look_over(draft.recipe, registry, complete=not draft.mistakes)
     mistakes = in_order(list(dict.fromkeys([*draft.mistakes, *found.in_recipe(draft.locate)])))
     if mistakes or found.files:
         raise SettingsError([*mistakes, *found.files])
-    loaded = finished(draft, registry)
-    return loaded, found.plan(loaded.recipe, registry)
+    return finished(draft, registry), found
+
+
+def memory_of_file(
+    path: str | Path, overrides: Sequence[str], registry: Registry, machine: Machine
+) -> MemoryPlan:
+    """What a recipe takes of the GPUs of a machine; a SettingsError lists every mistake in it."""
+    loaded, found = _sound(path, overrides, registry)
+    assert found.decoder is not None
+    return memory_plan(loaded.recipe, found.decoder, found.texts, machine)
 
 
 def check_recipe(loaded: LoadedRecipe, registry: Registry) -> Plan:

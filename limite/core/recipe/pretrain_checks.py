@@ -125,6 +125,7 @@ def pretrain_faults(
         yield from ends
         readable = not ends
     if not readable:
+        yield from _missing(stage)
         return
     longest = context_of(recipe) or 2**24
     forbidden = Forbidden(tokenizer=recipe.tokenizer, asked=frozenset(questions.after(name).asked))
@@ -168,6 +169,15 @@ def pretrain_faults(
     notes = [*_told(stage, looks), *notes]
     texts[name] = Texts(documents=rows, items=sum(each.documents for each in looks.values()))
     texts[name] = attrs.evolve(texts[name], notes=tuple(notes))
+
+
+def _missing(stage: Pretrain) -> Iterator[Fault]:
+    """The sources that are not there, where nothing more can be known of them."""
+    for said in stage.weights:
+        try:
+            text_files(said)
+        except LimiteError as error:
+            yield Fault(("sources", said), str(error))
 
 
 def told_of_file(

@@ -1,0 +1,130 @@
+"""``limite plan``: what the stages of a recipe take of each GPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from limite.core.cli.sizes import parse_bytes, shown_bytes
+from limite.core.cli.table import show_json, show_table
+from limite.core.errors import LimiteError, did_you_mean
+
+if TYPE_CHECKING:
+    from limite.core.recipe.memory_plan import MemoryPlan, StageMemory
+
+GB = 1000**3
+GPUS = {
+    "a100-40": 40,
+    "a100-80": 80,
+    "h100": 80,
+    "h200": 141,
+    "b200": 180,
+    "l4": 24,
+    "l40s": 48,
+    "rtx-3090": 24,
+    "rtx-4090": 24,
+    "t4": 16,
+}
+"""What makers say that a card holds, in GB of 10**9 bytes."""
+
+
+@click.command()
+@click.argument("recipe", type=click.Path(path_type=Path))
+@click.option("--gpus", type=click.IntRange(1, 100_000), default=1, help="How many there are.")
+@click.option("--gpu", help=f"Which: {', '.join(GPUS)}.")
+@click.option("--gpu-memory", metavar="SIZE", help="Or what each holds, as 80GB.")
+@click.option(
+    "--dtype",
+    type=click.Choice(["bfloat16", "float32"]),
+    default="bfloat16",
+    help="Of weights; narrower ones have float32 masters.",
+)
+@click.option("--replicated", is_flag=True, help="Every GPU holds everything, nothing is shared.")
+@click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Change a setting.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def plan(
+    recipe: Path,
+    gpus: int,
+    gpu: str | None,
+    gpu_memory: str | None,
+    dtype: str,
+    replicated: bool,
+    overrides: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Tell what each stage of RECIPE takes of every GPU, part by part.
+
+    Weights, gradients and moments are shared out over the GPUs, as FSDP does. Nothing is trained
+    and no weights are read. These are estimates: runtimes and allocators need something besides.
+    """
+    size = _memory(gpu, gpu_memory)
+    # Imported late: the shapes of a model need torch, and `limite --help` does not.
+    from limite.core.discover import load_registry
+    from limite.core.recipe.check import memory_of_file
+    from limite.core.recipe.memory_plan import Machine
+
+    machine = Machine(gpus=gpus, gpu_bytes=size, dtype=dtype, sharded=not replicated)
+    found = memory_of_file(recipe, overrides, load_registry(), machine)
+    if as_json:
+        show_json(found.plain())
+    else:
+        show(str(recipe), found)
+
+
+def _memory(gpu: str | None, gpu_memory: str | None) -> int:
+    if (gpu is None) == (gpu_memory is None):
+        raise LimiteError(
+            "name the GPU with --gpu, or what it holds with --gpu-memory; one of both"
+        )
+    if gpu_memory is not None:
+        return parse_bytes(gpu_memory, "--gpu-memory")
+    assert gpu is not None
+    if gpu.lower() not in GPUS:
+        near = did_you_mean(gpu.lower(), GPUS) or f"; there are {', '.join(GPUS)}"
+        raise LimiteError(f"--gpu: unknown GPU {gpu!r}{near}, and --gpu-memory for others")
+    return GPUS[gpu.lower()] * GB
+
+
+def show(recipe: str, plan: MemoryPlan) -> None:
+    """A line for each stage, then its parts, and what there is to say."""
+    machine = plan.machine
+    how = "shared out" if machine.sharded else "replicated"
+    click.echo(
+        f"{recipe}: {plan.parameters:,} parameters in {machine.dtype}, {how} over "
+        f"{machine.gpus} GPU{'s' * (machine.gpus > 1)} of {shown_bytes(machine.gpu_bytes)}"
+    )
+    show_table(
+        ("STAGE", "TYPE", "LEARNING", "SAMPLING", "OF A GPU", "RESPONSES AT ONCE", "FITS"),
+        [
+            (
+                stage.name,
+                stage.type,
+                _size(stage.at("learning") if _learns(stage) else 0),
+                _size(stage.at("sampling") if stage.wanted else 0),
+                f"{stage.bytes / machine.gpu_bytes:.0%}",
+                f"{stage.at_once:,} of {stage.wanted:,}" if stage.wanted else "-",
+                "yes" if stage.bytes <= machine.gpu_bytes else "no",
+            )
+            for stage in plan.stages
+        ],
+    )
+    for stage in plan.stages:
+        parts = ", ".join(f"{part.name} {shown_bytes(part.bytes)}" for part in stage.parts)
+        click.echo(f"{stage.name}: {parts}")
+        if _learns(stage):
+            click.echo(
+                f"{stage.name}: activations {shown_bytes(stage.activations_kept)} kept, "
+                f"{shown_bytes(stage.activations_recomputed)} with recompute"
+            )
+        for note in stage.notes:
+            click.echo(f"{stage.name}: {note}")
+
+
+def _learns(stage: StageMemory) -> bool:
+    return any(part.at == "learning" for part in stage.parts)
+
+
+def _size(size: int) -> str:
+    return shown_bytes(size) if size else "-"
