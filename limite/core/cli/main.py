@@ -13,8 +13,8 @@ from limite.core.cli.groups import LazyGroup, debug_option
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("limite.core.cli.run:run", "Run a recipe, stage by stage."),
     "check": ("limite.core.cli.check:check", "List every mistake in recipes, running nothing."),
-    "plan": ("limite.core.cli.plan:plan", "Tell what each stage takes of every GPU."),
     "resume": ("limite.core.cli.resume:resume", "Go on with a run that was stopped."),
+    "plan": ("limite.core.cli.plan:plan", "Tell what each stage takes of every GPU."),
     "eval": ("limite.evaluate.cli:eval_", "Measure models on problems, with intervals."),
     "compare": ("limite.evaluate.compare_cli:compare", "Compare runs over problems and seeds."),
     "report": ("limite.core.cli.report:report", "Write the page that tells how a run went."),
