@@ -9,7 +9,7 @@ said: only what was looked at and found right makes an audit clean.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,8 @@ from limite.core.types import FINISH_REASONS
 SAME_LENGTH = 3
 LONG_TOKENS = 1024
 NATURAL = ("eos", "stop")
+TOLD_BY_FEW = ("completion_budget", "generated_tokens", "finish_reason")
+"""What files of other tools may leave out."""
 FIELDS: dict[str, type] = {
     "problem_id": str,
     "sample_index": int,
@@ -77,12 +79,14 @@ def audit(
     eos_ids: Collection[int] = (),
     context: int | None = None,
     budget: int | None = None,
+    records: Iterable[tuple[int, Any]] | None = None,
 ) -> Audit:
     """Every record of a ``.jsonl`` or ``.jsonl.zst`` file, held to the rules; all violations.
 
     ``context`` asks for native budgets (the context less the prompt), ``budget`` for a fixed one.
     A last line that was cut short is an unfinished write and is left out; a file with no record at
-    all is a LimiteError.
+    all is a LimiteError. ``records`` are those of another tool's file, with their lines: what it
+    does not tell is no violation, and is told as what could not be looked at.
     """
     if context is not None and budget is not None:
         raise LimiteError("a budget is the context behind the prompt or a fixed number, not both")
@@ -90,8 +94,14 @@ def audit(
     endings: Counter[str] = Counter()
     seen = _Seen()
     count = 0
-    for line, record in _records(Path(path)):
+    for line, record in _records(Path(path)) if records is None else records:
         count += 1
+        lacks = () if records is None else [name for name in TOLD_BY_FEW if name not in record]
+        if lacks:
+            seen.unseen[f"budgets and endings: {', '.join(map(repr, lacks))} are not told"] += 1
+            endings["unknown ending"] += 1
+            violations += _places(line, record, seen)
+            continue
         name, faults = _check(line, record, seen, frozenset(eos_ids), context, budget)
         violations += [Violation(line=line, record=name, message=each) for each in faults]
         if isinstance(record, Mapping):
@@ -105,6 +115,22 @@ def audit(
         unseen=tuple(f"{what} ({times:,} responses)" for what, times in seen.unseen.items()),
         endings=dict(sorted(endings.items())),
     )
+
+
+def _places(line: int, record: Mapping[str, Any], seen: _Seen) -> Iterator[Violation]:
+    """What can be said of a response of which neither budget nor ending is known."""
+    place = (str(record["model"]), record["problem_id"], record["sample_index"])
+    name = f"sample {place[2]} of problem {place[1]}"
+    if place in seen.places:
+        message = f"a second time; it is in line {seen.places[place]} already"
+        yield Violation(line=line, record=name, message=message)
+    seen.places.setdefault(place, line)
+    length, budget = record.get("generated_tokens"), record.get("completion_budget")
+    if isinstance(length, int) and isinstance(budget, int) and length > budget:
+        message = f"{length:,} tokens exceed its budget of {budget:,}"
+        yield Violation(line=line, record=name, message=message)
+    if isinstance(length, int) and length >= LONG_TOKENS and length != budget:
+        seen.lengths.setdefault((place[0], length), []).append((line, name))
 
 
 def _records(path: Path) -> Iterator[tuple[int, Any]]:

@@ -18,6 +18,7 @@ from limite.core.recipe.rundir import RECIPE, RunDirectory
 from limite.core.recipe.stages import Eval
 from limite.evaluate.audit import audit
 from limite.evaluate.correction import both_results, corrected
+from limite.evaluate.exchange.files import is_foreign, read
 from limite.evaluate.models import LocalModel, Terms
 
 
@@ -45,12 +46,18 @@ def audited(
     verifier: str | None,
     natural_end: bool,
     out: Path | None,
+    metric: str | None = None,
 ) -> dict[str, Any]:
     """The findings as plain data; with ``correct_eos`` also both results, which ``out`` keeps."""
     if len(models) > 1:
         raise LimiteError("--audit: one file has one model; name at most one")
     if correct_eos and out is None:
         raise LimiteError("--correct-eos: --out DIR says where the corrected responses go")
+    foreign = read(path, metric) if path.is_dir() or is_foreign(path) else None
+    if foreign is not None and correct_eos:
+        raise LimiteError(
+            "--correct-eos: corrects responses as limite records them; --import reads this file"
+        )
     known = _of_model(models[0], stage) if models else _of_run_around(path)
     if budget is not None:
         known = attrs.evolve(known, budget=budget, context=None)
@@ -58,7 +65,13 @@ def audited(
         known = attrs.evolve(known, context=context, budget=None)
     if eos_ids:
         known = attrs.evolve(known, eos_ids=tuple(eos_ids))
-    found = audit(path, eos_ids=known.eos_ids, context=known.context, budget=known.budget)
+    found = audit(
+        path,
+        eos_ids=known.eos_ids,
+        context=known.context,
+        budget=known.budget,
+        records=None if foreign is None else foreign.records(),
+    )
     told = {
         "file": str(path),
         "responses": found.responses,
@@ -70,6 +83,7 @@ def audited(
         "endings": dict(found.endings),
         "violations": [attrs.asdict(each) for each in found.violations],
         "unseen": list(found.unseen),
+        "imported": None if foreign is None else foreign.layout,
     }
     if correct_eos:
         assert out is not None

@@ -11,6 +11,7 @@ from limite.core.cli.table import show_json, show_table
 from limite.core.errors import LimiteError
 from limite.problems.gen.say import Real
 
+EXPORTS = ("lm-eval", "lighteval")
 GRADINGS = ("reference", "exact", "lenient", "permissive")
 PROFILES = ("chat-zero-shot", "base-few-shot", "base-zero-shot")
 
@@ -98,6 +99,17 @@ PROFILES = ("chat-zero-shot", "base-few-shot", "base-zero-shot")
     help="[evals/, with the benchmark's name and a hash of the terms]",
 )  # fmt: skip
 @click.option(
+    "--export", "exports", type=click.Choice(EXPORTS), multiple=True,
+    help="Write the responses as that tool does as well, into a folder of its name in --out.",
+)  # fmt: skip
+@click.option(
+    "--import", "imports", metavar="FILE", type=click.Path(path_type=Path),
+    help="Instead: read samples of lm-eval or details of lighteval; --out says where they go.",
+)  # fmt: skip
+@click.option(
+    "--metric", metavar="NAME[,FILTER]", help="Of --import and --audit: what says who is right.",
+)  # fmt: skip
+@click.option(
     "--audit", metavar="FILE", type=click.Path(path_type=Path),
     help="Instead: hold the responses of any file to the rules of budgets and endings.",
 )  # fmt: skip
@@ -145,6 +157,9 @@ def eval_(
     confidence: float,
     slots: int | None,
     out: Path | None,
+    exports: tuple[str, ...],
+    imports: Path | None,
+    metric: str | None,
     audit: Path | None,
     eos: tuple[int, ...],
     context: int | None,
@@ -175,8 +190,14 @@ def eval_(
             verifier=verifier,
             natural_end=natural_end,
             out=out,
+            metric=metric,
         )
         return
+    if imports is not None:
+        _import(imports, metric, out, confidence, as_json)
+        return
+    if metric is not None:
+        raise LimiteError("--metric: belongs to --import FILE or --audit FILE")
     for name, value in (("--eos", eos), ("--context", context), ("--correct-eos", correct_eos)):
         if value:
             raise LimiteError(f"{name}: belongs to --audit FILE")
@@ -232,6 +253,7 @@ def eval_(
         training=training,
         confidence=confidence,
         out=out,
+        exports=exports,
         allow_mismatch=allow_protocol_mismatch,
     )
     found = evaluate(wanted, more, _note, _Progress())
@@ -263,6 +285,31 @@ class _Progress:
         if counting:
             self.last_s = now_s
         click.echo(f"\r{text}" if counting and sys.stderr.isatty() else text, err=True)
+
+
+def _import(
+    path: Path, metric: str | None, out: Path | None, confidence: float, as_json: bool
+) -> None:
+    from limite.evaluate.exchange.files import read, write_imported
+
+    if out is None:
+        raise LimiteError("--import: --out DIR says where results and responses go")
+    found = read(path, metric)
+    results = write_imported(found, out, confidence)
+    if as_json:
+        show_json(results)
+        return
+    for note in found.notes:
+        _note(note)
+    click.echo(f"{found.layout} {found.task}, {found.model}: metric {found.terms['metric']}")
+    if results["complete"]:
+        click.echo(f"{results['problems']:,} problems x {results['samples']}: {results['text']}")
+    else:
+        click.echo(
+            f"{results['completed_problems']:,} of {found.expected:,} problems are there; a part "
+            "has no score"
+        )
+    click.echo(f"{out} holds results.json and every response, for limite compare and --audit")
 
 
 def _list(as_json: bool) -> None:

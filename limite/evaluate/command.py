@@ -10,10 +10,11 @@ import attrs
 
 from limite.core.discover import load_registry
 from limite.core.errors import LimiteError, RunFailed
-from limite.core.jsonl import read_json, write_atomic, write_json
+from limite.core.jsonl import read_json, read_jsonl, write_atomic, write_json
 from limite.core.kinds import Benchmark, Verifier
 from limite.evaluate import measured
 from limite.evaluate.compare import paired_difference
+from limite.evaluate.exchange.files import WRITERS
 from limite.evaluate.grading.protocols import Grading
 from limite.evaluate.journal import RESPONSES
 from limite.evaluate.listed import overlap_of
@@ -54,6 +55,7 @@ class Wanted:
     training: Sequence[Path]
     confidence: float
     out: Path | None
+    exports: Sequence[str]
     allow_mismatch: bool
 
 
@@ -95,7 +97,9 @@ def evaluate(wanted: Wanted, more: Sequence[Model], note: Say, tell: Say) -> dic
     for each in asked:
         overlap = overlap_of(problems.problems, each.model.run, wanted.training)
         tell(f"{each.model.name}: {overlap['text']}")
-        results.append(_measure(each, out, problems, verifier, overlap, wanted.confidence, tell))
+        found = _measure(each, out, problems, verifier, overlap, wanted.confidence, tell)
+        results.append(found)
+        _export(each, out, found, wanted.exports)
     before = earlier or (results[-1] if wanted.against is not None else None)
     after = results[: len(wanted.models) + len(more)]
     comparisons = [] if before is None else [_compared(before, each, wanted) for each in after]
@@ -313,6 +317,16 @@ def _measure(
         return results
     finally:
         journal.close()
+
+
+def _export(asked: Asked, out: Path, results: Mapping[str, Any], layouts: Sequence[str]) -> None:
+    """Writes one model's responses as other tools do."""
+    if not layouts:
+        return
+    prompts = {each.problem.id: asked.profile.text(each.problem) for each in asked.prompts}
+    responses = list(read_jsonl(out / asked.folder / RESPONSES))
+    for layout in dict.fromkeys(layouts):
+        WRITERS[layout](out / layout, results, responses, prompts)
 
 
 def _compared(before: Mapping[str, Any], after: dict[str, Any], wanted: Wanted) -> dict[str, Any]:

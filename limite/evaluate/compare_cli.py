@@ -22,24 +22,33 @@ from limite.problems.gen.say import Real
     show_default=True, help="Of the intervals.",
 )  # fmt: skip
 @click.option("--allow-protocol-mismatch", is_flag=True, help="Compare all the same, and say so.")
+@click.option(
+    "--metric", metavar="NAME[,FILTER]", help="Of files of lm-eval and lighteval: what is compared."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def compare(
     runs: tuple[Path, ...],
     stage: str | None,
     confidence: float,
     allow_protocol_mismatch: bool,
+    metric: str | None,
     as_json: bool,
 ) -> None:
     """Compare training runs: over problems, and over training seeds.
 
-    RUN is a run with an eval stage, or a folder that limite eval has left. Runs whose recipes
-    differ in nothing but their seed are one recipe. With several seeds of it the claim is about the
-    recipe, with one about its weights alone. Recipes are compared in pairs.
+    RUN is a run with an eval stage, a folder that limite eval has left, or a file of samples of
+    lm-eval or of details of lighteval. Runs whose recipes differ in nothing but their seed are one
+    recipe. With several seeds of it the claim is about the recipe, with one about its weights
+    alone. Recipes are compared in pairs.
     """
     from limite.evaluate.runs_compared import compare_runs
 
     found = compare_runs(
-        runs, stage=stage, confidence=confidence, allow_mismatch=allow_protocol_mismatch
+        runs,
+        stage=stage,
+        confidence=confidence,
+        allow_mismatch=allow_protocol_mismatch,
+        metric=metric,
     )
     if as_json:
         show_json(found)

@@ -13,6 +13,7 @@ from limite.core.errors import LimiteError, did_you_mean
 from limite.core.jsonl import dumps, read_json
 from limite.core.recipe.rundir import RunDirectory
 from limite.evaluate.compare import SCOPE, wording
+from limite.evaluate.exchange.files import read as read_foreign
 from limite.evaluate.protocol import refuse_other_protocol
 from limite.evaluate.significance import holm
 from limite.evaluate.training_seeds import difference, of_recipe
@@ -48,12 +49,15 @@ class Measured:
         return {**found, "weights of stage": self.weights} if self.weights else found
 
 
-def read(named: Path, stage: str | None) -> Measured:
+def read(named: Path, stage: str | None, metric: str | None = None) -> Measured:
     """The evaluation of a run: of ``stage``, or else the last one that left results.
 
-    A folder that ``limite eval`` has left is one too, of the run whose weights were measured.
+    A folder that ``limite eval`` has left is one too, of the run whose weights were measured, and
+    so is a file of lm-eval or lighteval, by its ``metric``.
     """
     path = Path("runs") / named if not named.exists() and (Path("runs") / named).is_dir() else named
+    if path.is_file():
+        return _of_results(path, read_foreign(path, metric).results(), stage)
     if (path / RESULTS).is_file() or any(path.glob(f"*/{RESULTS}")):
         return _of_evaluation(path, stage)
     run = RunDirectory.open(path)
@@ -84,15 +88,18 @@ def read(named: Path, stage: str | None) -> Measured:
 
 def _of_evaluation(path: Path, stage: str | None) -> Measured:
     """What ``limite eval`` has left of one model."""
-    if stage is not None:
-        raise LimiteError(f"--stage: {path} is what limite eval has left, which has no stages")
     if not (path / RESULTS).is_file():
         within = sorted(each.parent for each in path.glob(f"*/{RESULTS}"))
         if len(within) != 1:
             named = ", ".join(map(str, within)) or "none"
             raise LimiteError(f"{path}: holds results of several models; name one: {named}")
         path = within[0]
-    results = read_json(path / RESULTS)
+    return _of_results(path, read_json(path / RESULTS), stage)
+
+
+def _of_results(path: Path, results: Any, stage: str | None) -> Measured:
+    if stage is not None:
+        raise LimiteError(f"--stage: {path} is an evaluation and no run, so it has no stages")
     if not isinstance(results, dict) or "protocol_id" not in results or "model" not in results:
         raise LimiteError(f"{path}: its {RESULTS} is none that limite eval has written")
     if not results.get("complete"):
@@ -115,10 +122,15 @@ def _of_evaluation(path: Path, stage: str | None) -> Measured:
 
 
 def compare_runs(
-    named: Sequence[Path], *, stage: str | None, confidence: float, allow_mismatch: bool
+    named: Sequence[Path],
+    *,
+    stage: str | None,
+    confidence: float,
+    allow_mismatch: bool,
+    metric: str | None = None,
 ) -> dict[str, Any]:
     """Each recipe over its training seeds, and every pair of recipes; as plain data."""
-    runs = [read(each, stage) for each in named]
+    runs = [read(each, stage, metric) for each in named]
     mismatch = _mismatch(runs, allow_mismatch)
     arms = _arms(runs)
     problems = [entry["id"] for entry in runs[0].results["per_problem"]]

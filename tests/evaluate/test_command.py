@@ -79,7 +79,7 @@ def test_what_an_evaluation_has_left_is_compared_over_training_seeds(evaluate, c
     for arguments, said in (
         ((tmp_path / "a",), "holds results of several models; name one"),
         ((folders[0], folders[0]), "are one recipe with one seed"),
-        ((folders[0], "--stage", "eval"), "which has no stages"),
+        ((folders[0], "--stage", "eval"), "it has no stages"),
         ((folders[0], "runs/letters"), "different protocols"),
     ):
         code, _, err = compare(*arguments)
