@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any, Protocol
 
@@ -66,13 +66,25 @@ class StoreRendezvous:
     """
 
     def __init__(
-        self, store: Store, *, rank: int, world_size: int, timeout_s: float = TIMEOUT_S
+        self,
+        store: Store,
+        *,
+        rank: int,
+        world_size: int,
+        timeout_s: float = TIMEOUT_S,
+        purpose: str = "meeting",
+        look_for: Callable[[Sequence[int], str], None] = lambda _missing, _what: None,
     ) -> None:
+        """``purpose`` keeps meetings in one store apart that go on side by side; ``look_for`` is
+        given the ranks that are waited for, and at what; it raises RunFailed if some will not come.
+        """
         assert 0 <= rank < world_size
         self.rank = rank
         self.world_size = world_size
         self._store = store
         self.timeout_s = timeout_s
+        self._purpose = purpose
+        self._look_for = look_for
         self._meetings = 0
 
     def arrive(self, what: str) -> None:
@@ -81,9 +93,9 @@ class StoreRendezvous:
     def gather(self, value: Any, what: str) -> Sequence[Any]:
         meeting, self._meetings = self._meetings, self._meetings + 1
         told = json.dumps({"what": what, "value": value})
-        self._store.set(_key(meeting, self.rank), told)
+        self._store.set(self._key(meeting, self.rank), told)
         self._wait(meeting, what)
-        texts = [self._store.get(_key(meeting, rank)) for rank in range(self.world_size)]
+        texts = [self._store.get(self._key(meeting, rank)) for rank in range(self.world_size)]
         found = [json.loads(text) for text in texts]
         others = {rank: each["what"] for rank, each in enumerate(found) if each["what"] != what}
         if others:
@@ -91,7 +103,7 @@ class StoreRendezvous:
             raise RunFailed(f"rank {self.rank} is at {what!r}, and {named}")
         # Whoever came here had read all of the meeting before.
         if meeting:
-            self._store.delete_key(_key(meeting - 1, self.rank))
+            self._store.delete_key(self._key(meeting - 1, self.rank))
         return [each["value"] for each in found]
 
     def _wait(self, meeting: int, what: str) -> None:
@@ -100,10 +112,11 @@ class StoreRendezvous:
             missing = [
                 rank
                 for rank in range(self.world_size)
-                if not self._store.check([_key(meeting, rank)])
+                if not self._store.check([self._key(meeting, rank)])
             ]
             if not missing:
                 return
+            self._look_for(missing, what)
             if time.monotonic() >= deadline:
                 named = ", ".join(map(str, missing))
                 raise RunFailed(
@@ -113,6 +126,5 @@ class StoreRendezvous:
                 )
             time.sleep(_LOOK_EVERY_S)
 
-
-def _key(meeting: int, rank: int) -> str:
-    return f"limite/meeting-{meeting}/rank-{rank}"
+    def _key(self, meeting: int, rank: int) -> str:
+        return f"limite/{self._purpose}-{meeting}/rank-{rank}"

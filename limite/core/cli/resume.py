@@ -35,10 +35,16 @@ def resume(run: Path, overrides: tuple[str, ...], declared: tuple[str, ...], as_
     checkpoint instead: a damaged one is refused, where otherwise the one before it would do.
     """
     from limite.core.recipe.engine import go_on
+    from limite.core.recipe.ranks.launch import launched
 
-    say = Say(quiet=as_json)
-    result = go_on(run, overrides=overrides, declared=declared, echo=say.line, live=say.live)
-    if as_json:
-        click.echo(json.dumps(result.plain(), indent=2, sort_keys=True))
-    else:
-        say.result(result)
+    with launched() as ranks:
+        say = Say(quiet=as_json or ranks.rank > 0)
+        result = go_on(
+            run, overrides=overrides, declared=declared, echo=say.line, live=say.live, ranks=ranks
+        )
+        if ranks.rank:
+            return
+        if as_json:
+            click.echo(json.dumps(result.plain(), indent=2, sort_keys=True))
+        else:
+            say.result(result)

@@ -48,19 +48,24 @@ def run(
     their predecessors left there, in a new folder.
     """
     from limite.core.recipe.engine import start
+    from limite.core.recipe.ranks.launch import launched
 
-    say = Say(quiet=as_json)
-    result = start(
-        recipe,
-        overrides=overrides,
-        out=out,
-        name=name,
-        only=only,
-        echo=say.line,
-        show_plan=say.plan,
-        live=say.live,
-    )
-    if as_json:
-        click.echo(json.dumps(result.plain(), indent=2, sort_keys=True))
-    else:
-        say.result(result)
+    with launched() as ranks:
+        say = Say(quiet=as_json or ranks.rank > 0)
+        result = start(
+            recipe,
+            overrides=overrides,
+            out=out,
+            name=name,
+            only=only,
+            echo=say.line,
+            show_plan=say.plan,
+            live=say.live,
+            ranks=ranks,
+        )
+        if ranks.rank:
+            return
+        if as_json:
+            click.echo(json.dumps(result.plain(), indent=2, sort_keys=True))
+        else:
+            say.result(result)

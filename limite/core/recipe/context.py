@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
@@ -17,7 +17,7 @@ from limite.core.checkpoint.manifest import step_name
 from limite.core.checkpoint.read import Checkpoint, read_checkpoint
 from limite.core.checkpoint.state import restore_module
 from limite.core.errors import LimiteError, RunFailed
-from limite.core.jsonl import read_json, read_jsonl
+from limite.core.jsonl import append_jsonl, read_json, read_jsonl, write_jsonl
 from limite.core.kinds import Logger, LoggerContext
 from limite.core.model.decoder import Decoder
 from limite.core.model.settings import DecoderSpec, Model
@@ -29,6 +29,7 @@ from limite.core.recipe.declared import (
     refuse_before_change,
 )
 from limite.core.recipe.models import model_named
+from limite.core.recipe.ranks.ranks import OneRank, Ranks
 from limite.core.recipe.recipe import Recipe, stage_seeds
 from limite.core.recipe.rundir import METRICS, RunDirectory
 from limite.core.recipe.stages import Soup, Stage
@@ -90,6 +91,7 @@ class StageContext:
     writer: CheckpointWriter
     changes: Sequence[Mapping[str, Any]] = ()
     live: bool = False
+    ranks: Ranks = attrs.field(factory=OneRank)
 
     @property
     def stage(self) -> Stage:
@@ -138,6 +140,21 @@ class StageContext:
     def was_begun(self) -> bool:
         """Whether an earlier process came so far in the stage that it left something."""
         return self.checkpoints.is_dir() or (self.directory / METRICS).exists()
+
+    @property
+    def writes(self) -> bool:
+        """Whether this process writes the run; of several ranks, one does."""
+        return self.ranks.rank == 0
+
+    def append(self, log: str, lines: Sequence[Mapping[str, Any]]) -> None:
+        """Adds lines to a log of the stage."""
+        if self.writes:
+            append_jsonl(self.directory / log, lines)
+
+    def write_rollouts(self, step: int, lines: Iterable[Mapping[str, Any]]) -> None:
+        """Leaves the responses of a step."""
+        if self.writes:
+            write_jsonl(self.run.rollout_file(self.name, step), lines)
 
     # Weights
 
@@ -261,7 +278,8 @@ class StageContext:
             echo=self.echo,
             live=self.live,
         )
-        running = [cast(Logger, logger).build(about) for logger in self.recipe.loggers]
+        loggers = self.recipe.loggers if self.writes else ()
+        running = [cast(Logger, logger).build(about) for logger in loggers]
 
         def log(step: int, metrics: Mapping[str, float | int | str | None]) -> None:
             # Loggers are promised finite numbers; a ratio that overflowed is told in a word.
@@ -280,11 +298,13 @@ class StageContext:
 
     def forget_after(self, step: int) -> None:
         """Drops what logs hold of steps after ``step``: resuming writes them again, the same."""
-        self.run.truncate_after(self.name, step)
+        if self.writes:
+            self.run.truncate_after(self.name, step)
 
     def after_step(self, step: int, save: Callable[[], None], every: int, last: int) -> None:
         """Saves when it is time, and ends the run when a stop was asked for."""
-        stopping = self.stop.requested and step < last
+        asked = self.ranks.any(self.stop.requested, f"stage {self.name!r}, the end of step {step}")
+        stopping = asked and step < last
         if step % every == 0 or step == last or stopping:
             save()
         if stopping:

@@ -46,8 +46,15 @@ from limite.core.recipe.only import (
     take_over,
     untouched,
 )
+from limite.core.recipe.ranks.agreement import (
+    refuse_different_ranks,
+    refuse_unequal_shares,
+    run_for_all,
+    written_by_one,
+)
+from limite.core.recipe.ranks.ranks import OneRank, Ranks
 from limite.core.recipe.recipe import Recipe
-from limite.core.recipe.report import write_report
+from limite.core.recipe.report import REPORT, write_report
 from limite.core.recipe.run_plugins import naming_plugins
 from limite.core.recipe.rundir import RECIPE, RunDirectory
 from limite.core.recipe.stages import Mix, file_at, is_file
@@ -87,8 +94,9 @@ def start(
     echo: Echo = print,
     show_plan: Callable[[str, Plan], None] | None = None,
     live: bool = False,
+    ranks: Ranks | None = None,
 ) -> RunResult:
-    """Runs a recipe in a new folder under ``out``.
+    """Runs a recipe in a new folder under ``out``; of several ``ranks`` the first makes it.
 
     With ``only``, stages not named are left out; ``recipe`` may then be the folder of an earlier
     run, whose finished stages are taken over (they must be settled the same way).
@@ -109,22 +117,30 @@ def start(
     else:
         refuse_missing_starts(loaded.recipe, chosen)
     kernels = kernels_of(loaded.recipe)
-    run = RunDirectory.create(
-        out,
-        recipe=loaded.data,
-        receipt=receipt_of(loaded, registry, chosen, kernels),
-        name=name,
-        source_text=loaded.source_text,
-        source_suffix=loaded.path.suffix,
+    ranks = ranks or OneRank()
+    receipt = receipt_of(loaded, registry, chosen, kernels, ranks)
+    refuse_different_ranks(ranks, receipt)
+    refuse_unequal_shares(ranks, loaded.recipe, chosen)
+    run = run_for_all(
+        ranks,
+        lambda: RunDirectory.create(
+            out,
+            recipe=loaded.data,
+            receipt=receipt,
+            name=name,
+            source_text=loaded.source_text,
+            source_suffix=loaded.path.suffix,
+        ),
     )
     if show_plan is not None:
         parts = tuple(stage for stage in plan.stages if stage.name in chosen)
         show_plan(str(recipe), attrs.evolve(plan, stages=parts))
-    with run.lock():
-        if earlier is not None:
-            take_over(earlier, run, untouched(loaded.recipe, chosen))
-        run.log(f"kernels: {kernels}")
-        return execute(run, loaded, registry, chosen, echo, live)
+    with written_by_one(ranks, run):
+        if ranks.rank == 0:
+            if earlier is not None:
+                take_over(earlier, run, untouched(loaded.recipe, chosen))
+            run.log(f"kernels: {kernels}")
+        return execute(run, loaded, registry, chosen, echo, live, ranks)
 
 
 def go_on(
@@ -134,6 +150,7 @@ def go_on(
     declared: Sequence[str] = (),
     echo: Echo = print,
     live: bool = False,
+    ranks: Ranks | None = None,
 ) -> RunResult:
     """Goes on with the run in ``path``; refuses when recipe or versions are not what they were.
 
@@ -144,11 +161,14 @@ def go_on(
     registry = load_registry()
     declarations = [Declaration.read(text) for text in declared]
     path, checkpoint = named_checkpoint(path)
-    run = RunDirectory.open(path)
-    with run.lock():
+    ranks = ranks or OneRank()
+    run = run_for_all(ranks, lambda: RunDirectory.open(path))
+    with written_by_one(ranks, run):
         if checkpoint is not None:
             refuse_other_than_newest(run, checkpoint)
-        run.settle()
+        if ranks.rank == 0:
+            run.settle()
+        ranks.host.arrive("the recipe of the run")
         with naming_plugins(run, registry):
             loaded = wanted = load_recipe(run.path / RECIPE, (), registry)
             if overrides:
@@ -156,7 +176,9 @@ def go_on(
         was = run.receipt()
         chosen = [name for name in loaded.recipe.stages if name in was["only"]]
         kernels = kernels_of(loaded.recipe)
-        now = receipt_of(loaded, registry, chosen, kernels)
+        now = receipt_of(loaded, registry, chosen, kernels, ranks)
+        refuse_different_ranks(ranks, now)
+        refuse_unequal_shares(ranks, loaded.recipe, chosen)
         finished = [name for name in chosen if run.stage_receipt(name) is not None]
         changed = compare(was, now, wanted.recipe, wanted.data, finished)
         place = place_of(run, chosen) if changed.lines or declarations else None
@@ -166,14 +188,18 @@ def go_on(
         )
         if elsewhere:
             echo("other circumstances than before, which may change bits: " + "; ".join(elsewhere))
+        ranks.host.arrive("what has changed since the run began")
         if place is not None:
-            context = context_of(run, loaded, registry, place.stage, StopRequest(), echo, live)
             kernels = kernels_of(wanted.recipe)
-            now = receipt_of(wanted, registry, chosen, kernels)
-            change_run(context, was, now, wanted.data, changed, place)
-        run.note_resumption(elsewhere)
-        run.log(f"kernels: {kernels}")
-        return execute(run, wanted, registry, chosen, echo, live)
+        if ranks.rank == 0:
+            if place is not None:
+                context = context_of(run, loaded, registry, place.stage, StopRequest(), echo, live)
+                now = receipt_of(wanted, registry, chosen, kernels, ranks)
+                change_run(context, was, now, wanted.data, changed, place)
+            run.note_resumption(elsewhere)
+            run.log(f"kernels: {kernels}")
+        ranks.host.arrive("the receipt of the run")
+        return execute(run, wanted, registry, chosen, echo, live, ranks)
 
 
 def context_of(
@@ -184,8 +210,9 @@ def context_of(
     stop: StopRequest,
     echo: Echo,
     live: bool,
+    ranks: Ranks | None = None,
 ) -> StageContext:
-    """What a stage of the run is given."""
+    """What a stage of the run is given. One that is not shared out knows of no other ranks."""
     receipt = run.receipt()
     background = getattr(loaded.recipe.stages[name], "save_in_background", False)
     return StageContext(
@@ -199,11 +226,16 @@ def context_of(
         writer=CheckpointWriter(background=background, echo=echo),
         changes=receipt.get(CHANGES, ()),
         live=live,
+        ranks=ranks or OneRank(),
     )
 
 
 def receipt_of(
-    loaded: LoadedRecipe, registry: Registry, chosen: Sequence[str], kernels: Survey
+    loaded: LoadedRecipe,
+    registry: Registry,
+    chosen: Sequence[str],
+    kernels: Survey,
+    ranks: Ranks,
 ) -> dict[str, Any]:
     """What ran, for the run's ``receipt.json``."""
     parameters = count_parameters(build_decoder(model_of(loaded.recipe), device="meta"))
@@ -219,6 +251,8 @@ def receipt_of(
         threads=threads_for(parameters),
         seeds={"recipe": loaded.recipe.seed},
     )
+    if ranks.world_size > 1:
+        receipt["hardware"] = {**receipt["hardware"], "ranks": ranks.world_size}
     # The settings themselves are kept, so that a change of them can be told by name.
     return {
         **receipt,
@@ -274,26 +308,28 @@ def execute(
     chosen: Sequence[str],
     echo: Echo,
     live: bool,
+    ranks: Ranks,
 ) -> RunResult:
     """Runs the chosen stages that are not finished yet; the report is written in any case."""
 
     def say(text: str) -> None:
-        run.log(text)
-        echo(text)
+        if ranks.rank == 0:
+            run.log(text)
+            echo(text)
 
     receipt = run.receipt()
     with StopRequest("stopping where nothing is lost; press Ctrl-C again to stop at once") as stop:
         try:
             with deterministic(receipt["threads"]):
                 for name in chosen:
-                    if stop.requested:
+                    if ranks.any(stop.requested, f"the beginning of stage {name!r}"):
                         raise RunStopped(
                             f"stopped before stage {name!r}; nothing is lost", run.path
                         )
-                    run_stage(context_of(run, loaded, registry, name, stop, say, live))
+                    run_stage(context_of(run, loaded, registry, name, stop, say, live, ranks))
         except KeyboardInterrupt:
             with contextlib.suppress(LimiteError):
-                run.log("stopped at once")
+                say("stopped at once")
             raise RunStopped(
                 "stopped at once; what the last checkpoint holds is kept", run.path
             ) from None
@@ -310,7 +346,7 @@ def execute(
                 if ended_early
                 else contextlib.nullcontext()
             ):
-                report = write_report(run.path)
+                report = write_report(run.path) if ranks.rank == 0 else run.path / REPORT
     return RunResult(
         path=run.path,
         report=report,
@@ -347,24 +383,46 @@ def run_stage(context: StageContext) -> None:
     if context.run.stage_receipt(context.name) is not None:
         context.echo(f"{context.name}: finished before")
         return
-    refuse_changed_files(context)
-    context.run.start_stage(context.name)
-    context.run.forget_failure(context.name)
+    ranks, what = context.ranks, f"stage {context.name!r}"
+    if context.writes:
+        refuse_changed_files(context)
+        context.run.start_stage(context.name)
+        context.run.forget_failure(context.name)
+    ranks.host.arrive(f"the beginning of {what}")
+    if context.stage.shared_out:
+        outcome = do_stage(context)
+        if context.writes:
+            finish_stage(context, outcome)
+    elif context.writes:
+        alone = attrs.evolve(context, ranks=OneRank())
+        finish_stage(alone, do_stage(alone))
+    ranks.follow(f"the end of {what}")
+
+
+def do_stage(context: StageContext) -> Mapping[str, Any]:
+    """What came of a stage, which is run to its end."""
     module, _, function = context.stage.runner.partition(":")
     about = {"stage": context.name, "type": context.stage.kind}
     try:
         with context.writer:
-            outcome = getattr(importlib.import_module(module), function)(context)
+            outcome: Mapping[str, Any] = getattr(importlib.import_module(module), function)(context)
+            return outcome
     except RunStopped:
         raise
     except RunFailed as error:
         with contextlib.suppress(LimiteError):
-            context.run.fail_stage(context.name, {**about, "error": str(error)})
+            if context.writes:
+                context.run.fail_stage(context.name, {**about, "error": str(error)})
         raise
+
+
+def finish_stage(context: StageContext, outcome: Mapping[str, Any]) -> None:
+    """Leaves the receipt of a stage."""
     context.run.finish_stage(
         context.name,
         {
-            **about,
+            "stage": context.name,
+            "type": context.stage.kind,
             "health": context.health(outcome.get("updates")),
             "start": context.origin(),
             **outcome,

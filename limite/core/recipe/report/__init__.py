@@ -6,7 +6,9 @@ from pathlib import Path
 
 from limite.core.recipe.report.read import Run, read_run
 
-__all__ = ["read_run", "write_report"]
+__all__ = ["REPORT", "read_run", "write_report"]
+
+REPORT = "report.html"
 
 
 def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
@@ -23,7 +25,7 @@ def write_pages(run: Run, out: str | Path | None = None) -> Path:
     from limite.core import jsonl
     from limite.core.recipe.report import page, picture
 
-    path = run.path / "report.html" if out is None else Path(out)
+    path = run.path / REPORT if out is None else Path(out)
     html = page.render(run).encode("utf-8")
     image = picture.render(run)
     jsonl.write_atomic(path, html)

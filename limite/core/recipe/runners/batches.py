@@ -54,12 +54,15 @@ class Batches:
         self.queue: Queue[Decoder, Sampling] = Queue(
             self.rollouts,
             max_policy_lag=stage.max_policy_lag,
-            stop_requested=lambda: context.stop.requested,
+            # Of several ranks none may give up a batch that the others go on with.
+            stop_requested=lambda: context.ranks.world_size == 1 and context.stop.requested,
         )
         self.turns = Turns(
             self.queue,
             schedule=stage.rollout_prefetch_schedule,
             overlap=stage.overlap_actor_learner,
+            ranks=context.ranks.world_size,
+            rendezvous=context.ranks.host,
         )
         if session.saved_state:
             self._restore(session.saved_state, session.saved_payloads)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -12,13 +12,14 @@ from torch import Tensor
 
 from limite.core.checkpoint.tensor_header import TensorEntry
 from limite.core.errors import RunFailed
-from limite.core.kinds import Engine, EngineContext, EngineRun
+from limite.core.kinds import Engine, EngineContext, EngineRun, Policy, Request
 from limite.core.pretrained.export import export_model
 from limite.core.pretrained.tensor_file import DeferredTensor
 from limite.core.recipe.export import planned_source
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.stages import RL
 from limite.core.train.replay import Row, replay
+from limite.core.types import Response
 
 if TYPE_CHECKING:
     from limite.core.model.decoder import Decoder
@@ -28,8 +29,30 @@ FOLDER = "engine"
 """In a stage's folder: what its engine keeps until the stage is finished."""
 
 
+def asks_elsewhere(stage: RL) -> bool:
+    """Whether what samples is another program, which is given the policy as files."""
+    return bool(getattr(type(stage.engine), "takes_files", False))
+
+
+class Idle:
+    """The engine of a rank that asks for nothing."""
+
+    def generate(
+        self, requests: Iterable[Request], policy: Policy, *, slots: int | None = None
+    ) -> Iterator[tuple[int, Response]]:
+        raise AssertionError("the first rank asks for everything")
+
+    def metrics(self) -> Mapping[str, float]:
+        return {}
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
 def engine_at_work(context: StageContext, stage: RL) -> EngineRun:
-    """The engine of a stage."""
+    """The engine of a stage; of several ranks, the first alone talks to what is elsewhere."""
+    if asks_elsewhere(stage) and context.ranks.rank:
+        return Idle()
     return cast(Engine, stage.engine).build(
         EngineContext(
             tokenizer=context.tokenizer,

@@ -173,6 +173,12 @@ class Learner:
         )
         return [[rows[index] for index in part] for part in cut]
 
+    def share(self, rows: Sequence[ScoredRow]) -> Sequence[ScoredRow]:
+        """Those of the rows that this rank computes."""
+        sizes = [len(row.row.prompt) + len(row.row.completion) for row in rows]
+        mine = self.session.context.ranks.share(sizes)
+        return rows[mine.start : mine.stop]
+
     def weighted(self, rows: Sequence[ScoredRow]) -> Sequence[ScoredRow]:
         """The rows of an update with their weights in their advantages.
 
@@ -201,7 +207,7 @@ class Learner:
             return {}
         metrics: dict[str, Metric] = {}
         loss = 0.0
-        for part in self.parts(rows):
+        for part in self.parts(self.share(rows)):
             mask, columns = self.columns(part)
             try:
                 result = self.objective(token_batch(mask, columns, totals))
@@ -212,6 +218,10 @@ class Learner:
                 raise RunFailed(told) from error
             loss += accumulate(result.value)
             combine(metrics, dict(result.metrics))
+        context = self.session.context
+        loss, metrics = context.ranks.total(
+            loss, metrics, f"the loss of {context.place(self.session.clocks.step)}"
+        )
         optim = self.session.update(loss)
         combine(
             metrics,

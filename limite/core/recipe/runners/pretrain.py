@@ -71,7 +71,9 @@ def run(context: StageContext) -> dict[str, Any]:
 
     def step(number: int) -> Figures:
         rows = rows_of(stream.take(stage.batch_tokens))
-        figures = update(session, objective, parts(rows), totals_of_rows(rows, longest))
+        figures = update(
+            session, objective, parts(session.share(rows)), totals_of_rows(rows, longest)
+        )
         session.clocks.tokens += stage.batch_tokens
         if measured and ((number + 1) % stage.eval_every == 0 or number + 1 == stage.steps):
             totals = totals_of_rows(measured, longest)

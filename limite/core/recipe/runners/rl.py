@@ -11,7 +11,7 @@ import attrs
 from limite.core.actor.queue import Abandoned
 from limite.core.errors import RunFailed
 from limite.core.health.gates import GateVerdict, all_passed, ratio_gates
-from limite.core.jsonl import append_jsonl, read_jsonl, write_jsonl
+from limite.core.jsonl import read_jsonl
 from limite.core.kinds import (
     Advantage,
     LRSchedule,
@@ -244,7 +244,7 @@ def one_batch(
     sampled = taken.batch.batch
     everything = [*sampled.groups, *sampled.dropped]
     lines = group_lines(sampled.groups, sampled.dropped)
-    write_jsonl(context.run.rollout_file(context.name, step + 1), lines)
+    context.write_rollouts(step + 1, lines)
     rollout_s = time.perf_counter() - started
     started = time.perf_counter()
     rows = credited_rows(sampled.groups, stage, learner.critic) if sampled.groups else []
@@ -260,9 +260,8 @@ def one_batch(
         figures = learner.measure(batch)
         metrics |= {f"ratio/{name}": value for name, value in attrs.asdict(figures).items()}
         verdicts = ratio_gates(figures, stage.health)
-        append_jsonl(
-            context.directory / "health.jsonl",
-            [{"step": step + 1, **verdict.as_dict()} for verdict in verdicts],
+        context.append(
+            "health.jsonl", [{"step": step + 1, **verdict.as_dict()} for verdict in verdicts]
         )
     healthy = all_passed(verdicts)
     if not healthy:

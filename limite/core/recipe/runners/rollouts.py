@@ -22,7 +22,8 @@ from limite.core.kinds import (
 )
 from limite.core.recipe.declared import DATA, PROTOCOL
 from limite.core.recipe.problem_source import ProblemSource
-from limite.core.recipe.runners.engines import engine_at_work
+from limite.core.recipe.ranks.sampling import sampled_together
+from limite.core.recipe.runners.engines import asks_elsewhere, engine_at_work
 from limite.core.recipe.single_problems import SingleProblems, chooses_problems
 from limite.core.recipe.stages import RL
 from limite.core.rollout.budget import completion_budget, is_finished
@@ -219,9 +220,22 @@ class StepEpisodes:
             step=self.step,
             seed=self.context.seeds.integer("rollout", self.step),
         )
-        responses = self.rollouts.engine.generate(requests, policy, slots=slots)
-        keeps = getattr(self.rollouts.engine, "keeps_responses", False)
-        return self._until_a_stop(responses) if keeps else responses
+        engine, ranks = self.rollouts.engine, self.context.ranks
+        if ranks.world_size > 1:
+            assert slots is None, "several ranks wait for whole batches"
+            return sampled_together(
+                lambda mine: engine.generate(mine, policy),
+                list(requests),
+                ranks,
+                f"the responses of step {self.step + 1}",
+                alone=asks_elsewhere(self.stage),
+            )
+        responses = engine.generate(requests, policy, slots=slots)
+        return (
+            self._until_a_stop(responses)
+            if getattr(engine, "keeps_responses", False)
+            else responses
+        )
 
     def _until_a_stop(
         self, responses: Iterator[tuple[int, Response]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import attrs
@@ -18,7 +18,6 @@ from limite.core.checkpoint.state import (
     restore_optimizer,
 )
 from limite.core.errors import LimiteError, RunFailed
-from limite.core.jsonl import append_jsonl
 from limite.core.kinds import LRSchedule, Optimizer
 from limite.core.recipe.declared import DATA, PROTOCOL
 from limite.core.recipe.runners.stepper import Stepper
@@ -26,6 +25,7 @@ from limite.core.recipe.runners.stepper import Stepper
 if TYPE_CHECKING:
     from limite.core.model.decoder import Decoder
     from limite.core.recipe.context import StageContext
+    from limite.core.train.replay import Row
 
 
 @attrs.define(kw_only=True)
@@ -101,6 +101,7 @@ class TrainingSession:
         if DATA in self.changed:
             self.clocks.data_step = self.clocks.step
         context.forget_after(self.clocks.step)
+        context.ranks.same(self.clocks.step, f"the step that stage {context.name!r} goes on after")
         self._started = time.perf_counter() - self.clocks.time_s
 
     def begin(self, *, restored: bool) -> nn.Module:
@@ -120,6 +121,11 @@ class TrainingSession:
     def optimizer(self) -> torch.optim.Optimizer:
         return self.stepper.optimizer
 
+    def share(self, rows: Sequence[Row]) -> Sequence[Row]:
+        """Those of the rows of an update that this rank computes."""
+        mine = self.context.ranks.share([len(row.prompt) + len(row.completion) for row in rows])
+        return rows[mine.start : mine.stop]
+
     def renew_optimizer(self) -> None:
         """An optimizer that remembers nothing."""
         self.stepper.renew()
@@ -134,6 +140,7 @@ class TrainingSession:
         A loss or gradient that is not finite raises ``RunFailed`` before anything is changed.
         """
         where = self.context.place(self.clocks.step)
+        self.context.ranks.sum_gradients(self.module.parameters(), where)
         try:
             rate, norm, moved = self.stepper.update(loss, self.clocks.updates, where=where)
         except RunFailed as error:
@@ -144,8 +151,8 @@ class TrainingSession:
 
     def note_failure(self, told: str) -> None:
         """Records that the update of the next step met numbers that are not finite."""
-        append_jsonl(
-            self.context.directory / "health.jsonl",
+        self.context.append(
+            "health.jsonl",
             [
                 {
                     "step": self.clocks.step + 1,
@@ -165,6 +172,12 @@ class TrainingSession:
     ) -> None:
         """Writes a checkpoint of the finished step; older ones go only after it is verified."""
         self.clocks.time_s = self.time_s()
+        context = self.context
+        if context.ranks.world_size > 1:
+            where = context.place(self.clocks.step)
+            context.ranks.same(fingerprint(self.module), f"the weights of {where}")
+        if not context.writes:
+            return
         tensors, numbers = optimizer_payload(self.optimizer)
         self.context.writer.write(
             self.context.checkpoints,
@@ -193,6 +206,16 @@ def keep_less_of(module: nn.Module, recompute: bool) -> None:
     for each in module.modules():
         if isinstance(each, Decoder):
             each.recompute = recompute
+
+
+def fingerprint(module: nn.Module) -> list[int]:
+    """Numbers that differ, as good as surely, where a bit of any weight does."""
+    found = []
+    for parameter in module.parameters():
+        bits = parameter.detach().reshape(-1).view(torch.uint8).to(torch.int64)
+        places = torch.arange(bits.numel(), device=bits.device) % 8191
+        found.append(int((bits * (places + 1)).sum()))
+    return found
 
 
 def accumulate(loss: torch.Tensor) -> float:

@@ -183,7 +183,7 @@ def run(context: StageContext) -> dict[str, Any]:
             response_tokens=context.model.context,
         )
         session.clocks.tokens += sum(len(row.prompt) + len(row.completion) for row in rows)
-        return update(session, objective, parts(rows), totals)
+        return update(session, objective, parts(session.share(rows)), totals)
 
     train(session, stage, step, state=lambda: reading.cursor)
     return {**outcome(session), "documents": len(reading.documents), **reading.told}

@@ -17,7 +17,6 @@ from limite.core.health.unstable import (
     Held,
     Stability,
 )
-from limite.core.jsonl import append_jsonl
 from limite.core.kinds import Request, Verifier
 from limite.core.recipe.stages import RL, Probe, Unstable
 from limite.core.recipe.tasting import drawn_problems
@@ -126,9 +125,8 @@ class Watch:
             ending=_number(metrics.get("ending/eos_share")),
             rates=rates,
         )
-        append_jsonl(
-            self.context.directory / "health.jsonl",
-            [{"step": step, **verdict.as_dict()} for verdict in verdicts],
+        self.context.append(
+            "health.jsonl", [{"step": step, **verdict.as_dict()} for verdict in verdicts]
         )
         return {} if rates is None else {"probe/pass_rate": sum(rates) / len(rates)}
 

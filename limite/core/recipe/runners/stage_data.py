@@ -19,11 +19,21 @@ DATA, MAKING = "data", ".making-data"
 
 
 def made_once(context: StageContext, make: Callable[[Path], None]) -> Path:
-    """The stage's data folder; ``make`` fills a new one, which appears whole or not at all."""
+    """The stage's data folder; ``make`` fills a new one, which appears whole or not at all.
+
+    Of several ranks one fills it, and the others find it.
+    """
+    if context.writes:
+        _made_once(context, make)
+    context.ranks.follow(f"the texts of stage {context.name!r}")
+    return context.directory / DATA
+
+
+def _made_once(context: StageContext, make: Callable[[Path], None]) -> None:
     folder, aside = context.directory / DATA, context.directory / MAKING
     shutil.rmtree(aside, ignore_errors=True)
     if folder.is_dir():
-        return folder
+        return
     try:
         aside.mkdir()
         make(aside)
@@ -36,7 +46,6 @@ def made_once(context: StageContext, make: Callable[[Path], None]) -> Path:
         raise storage_error(error, folder, "free some and resume") from error
     finally:
         shutil.rmtree(aside, ignore_errors=True)
-    return folder
 
 
 def file_made_once(place: Path, make: Callable[[Path], None]) -> Path:

@@ -95,6 +95,9 @@ def update(
             raise RunFailed(told) from error
         loss += accumulate(result.value)
         combine(metrics, result.metrics)
+    loss, metrics = session.context.ranks.total(
+        loss, metrics, f"the loss of {session.context.place(session.clocks.step)}"
+    )
     optim = session.update(loss)
     return {"loss": loss, **{name: each.result() for name, each in metrics.items()}, **optim}
 

@@ -118,6 +118,8 @@ class Stage:
     """Whether it begins with the weights of one model."""
     gives_critic: ClassVar[bool] = False
     """Whether it leaves a critic."""
+    shared_out: ClassVar[bool] = False
+    """Whether several ranks do its work together; otherwise one does it and the others wait."""
     records_rollouts: ClassVar[bool] = False
     """Whether it leaves scored responses that a critic can be fitted to."""
     kinds: ClassVar[Mapping[str, type[Stage]]] = {}

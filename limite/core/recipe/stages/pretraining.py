@@ -32,6 +32,7 @@ class Pretrain(Stage):
     kind: ClassVar[str] = "pretrain"
     runner: ClassVar[str] = "limite.core.recipe.runners.pretrain:run"
     trains: ClassVar[bool] = True
+    shared_out: ClassVar[bool] = True
     sources: dict[str, float] = attrs.field(
         factory=dict,
         validator=_weights,

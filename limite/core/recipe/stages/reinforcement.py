@@ -52,6 +52,7 @@ class RL(Stage):
     kind: ClassVar[str] = "rl"
     runner: ClassVar[str] = "limite.core.recipe.runners.rl:run"
     trains: ClassVar[bool] = True
+    shared_out: ClassVar[bool] = True
     records_rollouts: ClassVar[bool] = True
     not_settings: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("top_p", "top_k", "min_p"), NOT_TRUNCATED

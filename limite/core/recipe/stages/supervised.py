@@ -21,6 +21,7 @@ class SFT(Stage):
     kind: ClassVar[str] = "sft"
     runner: ClassVar[str] = "limite.core.recipe.runners.sft:run"
     trains: ClassVar[bool] = True
+    shared_out: ClassVar[bool] = True
     problems: Mix | None = attrs.field(
         default=None, metadata={"help": "whose worked solutions are learned; this, `own` or both"}
     )

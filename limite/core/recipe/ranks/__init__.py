@@ -1,0 +1,1 @@
+"""Several processes that train one model together: what is shared out, and what is put together."""

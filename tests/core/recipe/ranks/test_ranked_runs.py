@@ -1,0 +1,189 @@
+"""Several ranks do what one does, and end together when one of them cannot go on."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from limite.core.jsonl import read_json, read_jsonl
+
+HERE = Path(__file__).parent
+SFT, RL = "stages/01-sft", "stages/03-rl"
+CLOSE = 1e-10
+
+
+def order(folder: Path, name: str, ranks: int, *more: str, **other: Any) -> dict[str, Any]:
+    recipe = folder / "recipe.toml"
+    command = ["run", str(recipe), "--out", str(folder), "--name", name, *more]
+    return {"ranks": ranks, "command": command, **other}
+
+
+def again(folder: Path, name: str, ranks: int) -> dict[str, Any]:
+    return {"ranks": ranks, "command": ["resume", str(folder / name)]}
+
+
+def fallen(folder: Path, name: str, stage: str, lines: int, rank: int, sign: str) -> dict[str, Any]:
+    log = folder / name / stage / "metrics.jsonl"
+    return {"rank": rank, "signal": sign, "once": str(log), "lines": lines}
+
+
+def carried_out(orders: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    done = subprocess.run(
+        [sys.executable, HERE / "ranked_runs.py", json.dumps(list(orders.values()))],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return dict(zip(orders, json.loads(done.stdout), strict=True))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("ranks")
+    text = (HERE / "several.toml").read_text()
+    (made / "recipe.toml").write_text(text)
+    (made / "recipe-0.toml").write_text(text)
+    (made / "recipe-1.toml").write_text(text.replace("lr = 0.04", "lr = 0.03"))
+    return made
+
+
+@pytest.fixture(scope="module")
+def told(folder: Path) -> dict[str, dict[str, Any]]:
+    """What came of runs by one, two and four ranks, and of runs of which one rank falls."""
+    other = order(folder, "different", 2)
+    other["command"][1] = str(folder / "recipe-{rank}.toml")
+    return carried_out(
+        {
+            "one": order(folder, "one", 1),
+            "two": order(folder, "two", 2),
+            "four": order(folder, "four", 4),
+            "killed": order(
+                folder, "killed", 2, timeout_s=4, kill=fallen(folder, "killed", RL, 1, 1, "SIGKILL")
+            ),
+            "killed, again": again(folder, "killed", 2),
+            "hangs": order(
+                folder, "hangs", 2, timeout_s=3, kill=fallen(folder, "hangs", SFT, 30, 1, "SIGSTOP")
+            ),
+            "hangs, again": again(folder, "hangs", 1),
+            "three": order(folder, "three", 3),
+            "different": other,
+        }
+    )
+
+
+def tensors(run: Path) -> dict[str, torch.Tensor]:
+    """Every number of every checkpoint."""
+    return {
+        f"{place.relative_to(run)}: {name}": tensor
+        for place in sorted(run.rglob("*.safetensors"))
+        for name, tensor in load_file(place).items()
+    }
+
+
+def responses(run: Path) -> list[Any]:
+    """What was sampled, but for log-probabilities, which round."""
+    return [
+        [line[key] for key in ("problem", "sample_index", "completion_ids", "finish_reason")]
+        for place in sorted(run.rglob("rollouts/*.jsonl.zst"))
+        for line in read_jsonl(place)
+    ]
+
+
+def metrics(run: Path, stage: str) -> list[dict[str, Any]]:
+    return [
+        {key: value for key, value in line.items() if not key.startswith("time")}
+        for line in read_jsonl(run / stage / "metrics.jsonl")
+    ]
+
+
+@pytest.mark.parametrize("ranks", ["two", "four"])
+def test_ranks_learn_what_one_process_learns(
+    folder: Path, told: dict[str, dict[str, Any]], ranks: str
+) -> None:
+    assert set(told[ranks]["codes"]) == {0}, told[ranks]["said"]
+    one, several = tensors(folder / "one"), tensors(folder / ranks)
+    assert one.keys() == several.keys()
+    assert len(one) > 100
+    for name, wanted in one.items():
+        torch.testing.assert_close(several[name], wanted, rtol=0, atol=CLOSE, msg=name)
+    assert responses(folder / ranks) == responses(folder / "one")
+    assert len(responses(folder / "one")) > 200
+    for stage in (SFT, RL):
+        for ours, wanted in zip(
+            metrics(folder / ranks, stage), metrics(folder / "one", stage), strict=True
+        ):
+            assert ours == pytest.approx(wanted, rel=1e-9, abs=CLOSE)
+    # The test would pass if nothing had been learned.
+    assert metrics(folder / "one", RL)[-1]["optim/updates"] > 1
+
+
+def test_one_rank_writes_and_the_receipt_counts_them(
+    folder: Path, told: dict[str, dict[str, Any]]
+) -> None:
+    assert told["two"]["codes"] == [0, 0]
+    assert read_json(folder / "two" / "receipt.json")["hardware"]["ranks"] == 2
+    assert "ranks" not in read_json(folder / "one" / "receipt.json")["hardware"]
+    files = [
+        {str(each.relative_to(run)) for each in run.rglob("*")}
+        for run in (folder / "one", folder / "two")
+    ]
+    assert files[0] == files[1]
+    assert told["two"]["said"][1] == ""
+    log = (folder / "two" / "log.txt").read_text()
+    assert log.count("held-out accuracy") == 1
+
+
+def test_a_rank_that_is_killed_is_named_and_the_run_goes_on_exactly(
+    folder: Path, told: dict[str, dict[str, Any]]
+) -> None:
+    assert told["killed"]["codes"][1] == -9
+    assert told["killed"]["codes"][0] == 1
+    assert "rank 1 of 2 gives no sign of life" in told["killed"]["said"][0]
+    assert told["killed, again"]["codes"] == [0, 0], told["killed, again"]["said"]
+    wanted, found = tensors(folder / "two"), tensors(folder / "killed")
+    assert wanted.keys() == found.keys()
+    assert [name for name in wanted if not torch.equal(wanted[name], found[name])] == []
+    assert metrics(folder / "two", RL) == metrics(folder / "killed", RL)
+
+
+def test_a_rank_that_hangs_ends_the_run_in_time_and_another_number_of_ranks_goes_on(
+    folder: Path, told: dict[str, dict[str, Any]]
+) -> None:
+    assert told["hangs"]["codes"] == [1, -9]
+    said = told["hangs"]["said"][0]
+    assert "rank 1 of 2" in said
+    assert "gives no sign of life" in said or "did not come" in said
+    assert told["hangs, again"]["codes"] == [0]
+    assert "ranks: 2 -> (absent)" in told["hangs, again"]["said"][0]
+    one, found = tensors(folder / "one"), tensors(folder / "hangs")
+    assert one.keys() == found.keys()
+    for name, wanted in one.items():
+        torch.testing.assert_close(found[name], wanted, rtol=0, atol=CLOSE, msg=name)
+
+
+def test_ranks_that_groups_cannot_be_dealt_to_are_refused(
+    folder: Path, told: dict[str, dict[str, Any]]
+) -> None:
+    assert 0 not in told["three"]["codes"]
+    assert (
+        "stages.rl.groups: 8 groups cannot be dealt evenly to 3 ranks" in told["three"]["said"][0]
+    )
+    assert "take 2 ranks, or 9 groups" in told["three"]["said"][0]
+    assert not (folder / "three").exists()
+
+
+def test_ranks_with_other_recipes_are_refused(
+    folder: Path, told: dict[str, dict[str, Any]]
+) -> None:
+    assert 0 not in told["different"]["codes"]
+    said = told["different"]["said"][0]
+    assert "rank 1: recipe.stages.sft.optimizer.lr: 0.04 -> 0.03" in said
+    assert not (folder / "different").exists()
