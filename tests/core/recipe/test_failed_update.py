@@ -11,7 +11,8 @@ import torch
 from torch import nn
 
 from limite.core.errors import RunFailed
-from limite.core.jsonl import read_jsonl
+from limite.core.jsonl import append_jsonl, read_jsonl
+from limite.core.recipe.ranks.ranks import OneRank
 from limite.core.recipe.runners.session import Clocks, TrainingSession
 from limite.core.recipe.runners.stepper import Stepper
 from limite.plugins.optimizers.adamw import AdamW
@@ -32,7 +33,11 @@ def session(tmp_path):
         clip_norm=1.0,
     )
     made.clocks = Clocks(step=6)
-    made.context = SimpleNamespace(directory=tmp_path, place=lambda step: f"after step {step}")
+    made.context = SimpleNamespace(
+        place=lambda step: f"after step {step}",
+        ranks=OneRank(),
+        append=lambda log, lines: append_jsonl(tmp_path / log, lines),
+    )
     with_gradient(made)
     made.update(0.5)
     return made

@@ -12,6 +12,7 @@ from limite.core.errors import RunFailed
 from limite.core.model.init import build_decoder
 from limite.core.model.spec import ModelSpec
 from limite.core.recipe.engine import start
+from limite.core.recipe.ranks.ranks import OneRank
 from limite.core.recipe.runners.learner import Learner, ScoredRow
 from limite.core.recipe.runners.rl import rows_of
 from limite.core.recipe.stages import RL, Mix
@@ -54,7 +55,9 @@ def learner_of(objective, noted=None):
     session = SimpleNamespace(
         decoder=build_decoder(spec.filled(tokenizer.vocabulary), Seeds(1)),
         clocks=SimpleNamespace(step=3),
-        context=SimpleNamespace(place=lambda step: f"stage 'rl' after step {step}"),
+        context=SimpleNamespace(
+            place=lambda step: f"stage 'rl' after step {step}", ranks=OneRank()
+        ),
         note_failure=lambda told: noted.append(told),
     )
     stage = RL(problems=Mix({"gcd": 1.0}), objective=objective)

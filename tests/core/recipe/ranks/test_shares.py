@@ -26,7 +26,7 @@ def test_nobody_has_more_than_a_part_and_one_row(sizes: list[int], ranks: int) -
 
 
 def test_even_rows_are_dealt_evenly() -> None:
-    assert shares([7] * 8, 4) == [range(0, 2), range(2, 4), range(4, 6), range(6, 8)]
+    assert shares([7] * 8, 4) == [range(2), range(2, 4), range(4, 6), range(6, 8)]
 
 
 def test_no_rank_is_no_number_of_ranks() -> None:
