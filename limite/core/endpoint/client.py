@@ -29,6 +29,9 @@ AGAIN = frozenset((408, 409, 425, 429, 500, 502, 503, 504, 529))
 HOPELESS = frozenset((401, 403, 404))
 """States after which no request to the same place will: a wrong key, an unknown model."""
 
+FORM = "response_format"
+"""A field that many servers do not know. One that names it will not know it later either."""
+
 LONGEST_WAIT_S = 120.0
 FIRST_WAIT_S = 0.5
 REPLY_BYTES = 64 * 2**20
@@ -268,12 +271,12 @@ def _json(data: bytes) -> Any:
 
 
 def _refusal(error: urllib.error.HTTPError) -> Passing | Final:
-    reason = f"status {error.code}"
-    if error.code in AGAIN:
+    reason, said = f"status {error.code}", _said(error)
+    if error.code in AGAIN and FORM not in said:
         asked_s = _retry_after(error.headers.get("Retry-After", ""))
-        return Passing(reason, _said(error), wait_s=asked_s, for_all=error.code == 429)
+        return Passing(reason, said, wait_s=asked_s, for_all=error.code == 429)
     hopeless = error.code in HOPELESS or 300 <= error.code < 400
-    return Final(reason, _said(error), hopeless=hopeless)
+    return Final(reason, said, hopeless=hopeless)
 
 
 def _said(error: urllib.error.HTTPError) -> str:

@@ -15,7 +15,7 @@ from limite.core.seeds import Seeds
 from limite.core.types import Problem
 from limite.problems.author.budget import Budget
 from limite.problems.author.filters import Rejected
-from limite.problems.author.server import NoReply, Server
+from limite.problems.author.server import NoReply, Waiting, Writer
 from limite.problems.gen.local_policy import LocalPolicy
 from limite.problems.gen.policies import INSTRUCTION, asked
 
@@ -90,13 +90,13 @@ class Aim:
 class Behind:
     """A model behind an endpoint. Safe to use from several threads."""
 
-    def __init__(self, server: Server, model: str, seed: int) -> None:
+    def __init__(self, server: Writer, model: str, seed: int) -> None:
         self.name = f"{model} at {server.host}"
         self._server, self._model, self._seed = server, model, seed
 
     def attempts(self, problem: Problem, samples: int) -> Sequence[str]:
         text, failed = asked(problem, INSTRUCTION), ""
-        found = []
+        found, waiting = [], []
         for number in range(samples):
             # 31 bits: servers differ in how much of a seed they take.
             seed = Seeds(self._seed).integer("author", "attempt", problem.id, number) >> 33
@@ -104,6 +104,10 @@ class Behind:
                 found.append(self._server.reply("attempt", self._model, text, seed).text)
             except NoReply as error:
                 failed = str(error)
+            except Waiting as error:
+                waiting.append(error)
+        if waiting:
+            raise waiting[0]
         if not found:
             raise NoReply(failed)
         return found

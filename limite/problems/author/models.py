@@ -15,6 +15,7 @@ from limite.problems.author.aim import Aim, Behind, Here
 from limite.problems.author.budget import Budget
 from limite.problems.author.journal import Journal
 from limite.problems.author.local import Local
+from limite.problems.author.offline import HOST, Offline
 from limite.problems.author.server import Server
 from limite.problems.author.settings import Settings
 from limite.problems.gen.local_policy import LocalPolicy
@@ -52,6 +53,9 @@ class Models:
             return {}
         if self.reader is not None:
             reader = dict(self.reader.record)
+        elif given.offline:
+            reader = {"policy": f"{given.policy_model} at {HOST}", "instruction": INSTRUCTION}
+            reader |= {"temperature": 1.0, "max_tokens": given.policy_max_tokens}
         else:
             host = Address.of(_address(given), "--policy-endpoint").host
             reader = {"policy": f"{given.policy_model} at {host}", "instruction": INSTRUCTION}
@@ -87,8 +91,10 @@ def writer_of(
     budget: Budget,
     terms: Mapping[str, Any],
     note: Callable[[str], object],
-) -> Server | Local:
+) -> Server | Local | Offline:
     """Whoever writes, its replies kept with those of earlier calls."""
+    if given.offline:
+        return Offline(kept=journal.replies, terms=terms, schemas=not given.no_schema)
     if models.writer is not None:
         return Local(models.writer, kept=journal.replies, budget=budget)
     assert given.endpoint is not None
@@ -107,6 +113,7 @@ def aim_of(
     models: Models,
     journal: Journal,
     budget: Budget,
+    writer: Server | Local | Offline,
     note: Callable[[str], object],
 ) -> Aim | None:
     """How hard problems should be for whom, if that matters."""
@@ -117,6 +124,10 @@ def aim_of(
     if models.reader is not None:
         judge = models.reader.verifier or judge
         reader = Here(models.reader, journal.replies, budget)
+    elif isinstance(writer, Offline):
+        assert given.policy_model is not None
+        terms = {"max_tokens": given.policy_max_tokens, "temperature": 1.0}
+        reader = Behind(writer.asking(terms), given.policy_model, given.seed)
     else:
         assert given.policy_model is not None
         # The key of one server is never sent to another.

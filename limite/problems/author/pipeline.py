@@ -23,7 +23,7 @@ from limite.problems.author.language import NAMES
 from limite.problems.author.program import Faulty, Ran, Runner, look_at, same_as
 from limite.problems.author.prompts import Template
 from limite.problems.author.quorum import Quorum, Solver, Terms, asked, equal
-from limite.problems.author.server import NoReply, Writer
+from limite.problems.author.server import NoReply, Waiting, Writer
 from limite.problems.author.topics import Topic
 from limite.problems.author.vary import Varying
 
@@ -244,14 +244,19 @@ class Pipeline:
         def same(one: str, other: str) -> bool:
             return equal(attrs.evolve(answer, value=one), other)
 
-        quorum = Quorum(answer.value, terms.min_agree, same)
+        quorum, waiting = Quorum(answer.value, terms.min_agree, same), []
         for number, (method, model) in enumerate(asked(terms.solvers, terms.solver_models)):
             prompt = self.templates["solve"].filled(
                 {"problem": problem, "method": method, "answer_type": answer.type}
             )
-            quorum.add(self._solver(prompt, model, answer, slot, number))
-            if not quorum.can_still(terms.solvers - number - 1):
+            try:
+                quorum.add(self._solver(prompt, model, answer, slot, number))
+            except Waiting as error:
+                waiting.append(error)
+            if not quorum.can_still(terms.solvers - number - 1 + len(waiting)):
                 break  # the rest would be paid for nothing
+        if waiting and quorum.can_still(len(waiting)):
+            raise waiting[0]
         return quorum
 
     def _solver(self, prompt: str, model: str, answer: Answer, slot: int, number: int) -> Solver:

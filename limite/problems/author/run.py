@@ -36,6 +36,7 @@ class Run:
     most: int
     at_once: int
     tell: Callable[[Run], object] = lambda _run: None
+    round_size: int = ROUND
     accepted: list[Outcome] = attrs.field(factory=list)
     refused: list[Outcome] = attrs.field(factory=list)
     _avoid: dict[str, list[str]] = attrs.field(factory=lambda: defaultdict(list))
@@ -50,7 +51,7 @@ class Run:
         """Whether it came to its end, and was not stopped."""
         while len(self.accepted) < self.wanted and self._asked < self.most:
             start = self._asked
-            size = min(ROUND, self.wanted - len(self.accepted), self.most - start)
+            size = min(self.round_size, self.wanted - len(self.accepted), self.most - start)
             found = self._round(range(start, start + size))
             for slot in range(start, start + size):
                 if slot not in found:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import attrs
 
-from limite.core.endpoint.client import Client, Hopeless, Passing, Unanswered
+from limite.core.endpoint.client import FORM, Client, Hopeless, Passing, Unanswered
 from limite.core.endpoint.replies import KeptReplies, request_hash
 from limite.core.errors import RunFailed
 from limite.problems.author.budget import Budget, Stopped
@@ -69,8 +69,19 @@ SCHEMAS = {
 """What each kind of reply looks like, for servers that hold a model to it."""
 
 
+WAYS: tuple[Callable[[dict[str, Any]], dict[str, Any]], ...] = (
+    lambda schema: schema,
+    lambda schema: {"type": "json_object", "schema": schema["json_schema"]["schema"]},
+)
+"""How servers take a schema: that of most, and that of llama.cpp's Python server."""
+
+
 class NoReply(Exception):
     """A request that came to nothing after all patience; the reason in a few words."""
+
+
+class Waiting(Stopped):
+    """A reply that somebody else will fetch; others may be asked for in the meantime."""
 
 
 @attrs.frozen(kw_only=True)
@@ -90,7 +101,22 @@ class Writer(Protocol):
         """The reply, asked for once in all runs. Raises NoReply, and Stopped."""
         ...
 
+    def check(self) -> None:
+        """Raises RunFailed where it was given up."""
+        ...
+
     def close(self) -> None: ...
+
+
+def body_of(model: str, prompt: str, seed: int, terms: Mapping[str, Any]) -> dict[str, Any]:
+    """A request, but for the form of its reply."""
+    messages = [{"role": "user", "content": prompt}]
+    return {"model": model, "messages": messages, "seed": seed, **terms}
+
+
+def key_of(host: str, body: Mapping[str, Any]) -> str:
+    """What the reply to a request is kept by."""
+    return request_hash([host, body])
 
 
 class Server:
@@ -115,20 +141,16 @@ class Server:
         self._kept = kept
         self._budget = budget
         self._terms = dict(terms)
-        self._schemas = schemas
+        # Of the ways of asking for a form of reply the first that the server takes.
+        self._way = 0 if schemas else len(WAYS)
         self._tell = tell
         self._lock = threading.Lock()
         self.failures = 0
         self.fatal = ""
 
     def reply(self, kind: str, model: str, prompt: str, seed: int) -> Reply:
-        body = {
-            "model": model,
-            "messages": [{"role": "user", "content": prompt}],
-            "seed": seed,
-            **self._terms,
-        }
-        key = request_hash([self.host, body])
+        body = body_of(model, prompt, seed, self._terms)
+        key = key_of(self.host, body)
         found = self._kept.get(key)
         if found is None:
             found = self._asked(kind, body)
@@ -159,21 +181,29 @@ class Server:
         return found
 
     def _sent(self, kind: str, body: dict[str, Any]) -> dict[str, Any]:
-        if self._schemas and kind in SCHEMAS:
+        if kind not in SCHEMAS:
+            return self._client.ask(PATH, body, reply_of)
+        for way in range(self._way, len(WAYS)):
             try:
-                whole = {**body, "response_format": SCHEMAS[kind]}
-                return self._client.ask(PATH, whole, _reply_of)
+                whole = {**body, FORM: WAYS[way](SCHEMAS[kind])}
+                found = self._client.ask(PATH, whole, reply_of)
             except Hopeless:
                 raise
             except Unanswered as error:
-                if error.reason not in ("status 400", "status 422"):
+                if error.reason not in ("status 400", "status 422") and FORM not in error.said:
                     raise
-        found = self._client.ask(PATH, body, _reply_of)
-        if self._schemas and kind in SCHEMAS:
-            self._schemas = False  # it was the schema that was refused
-            if self._tell is not None:
-                self._tell(f"{self.host} takes no JSON schema; asked without from here on")
+            else:
+                self._found(way)
+                return found
+        found = self._client.ask(PATH, body, reply_of)
+        self._found(len(WAYS))  # it was the schema that was refused
         return found
+
+    def _found(self, way: int) -> None:
+        with self._lock:
+            new, self._way = way > self._way, max(way, self._way)
+        if new and self._tell is not None and way == len(WAYS):
+            self._tell(f"{self.host} takes no JSON schema; asked without from here on")
 
     def _failed(self, reason: str) -> None:
         with self._lock:
@@ -199,7 +229,7 @@ class Server:
         self._client.end()
 
 
-def _reply_of(data: Any) -> dict[str, Any]:
+def reply_of(data: Any) -> dict[str, Any]:
     """The text of a completion, with what the model thought and the tokens told apart."""
     try:
         choice = data["choices"][0]

@@ -22,6 +22,7 @@ from limite.problems.author.budget import Budget, Most, Prices
 from limite.problems.author.duplicates import Benchmarks, Known
 from limite.problems.author.journal import Journal
 from limite.problems.author.models import Models, aim_of, writer_of
+from limite.problems.author.offline import HOST, Offline, write_requests
 from limite.problems.author.pipeline import Pipeline
 from limite.problems.author.plan import request_of, show_plan
 from limite.problems.author.program import LIMITS, Runner
@@ -31,6 +32,7 @@ from limite.problems.author.report import Counts, spent, spent_text
 from limite.problems.author.run import Run
 from limite.problems.author.settings import Settings, refuse, wanted
 from limite.problems.author.topics import Topic, read_topics
+from limite.problems.gen.output import beside
 from limite.problems.sandbox.limits import MIB
 from limite.problems.sandbox.pool import WEAK, WeakSandbox
 
@@ -69,7 +71,9 @@ def author_file(given: Settings) -> None:
         packages=tuple(given.packages),
         allow_weak=given.allow_weak_sandbox,
     )
-    host = "here" if given.endpoint is None else Address.of(given.endpoint, "--endpoint").host
+    host = HOST if given.offline else "here"
+    if given.endpoint is not None:
+        host = Address.of(given.endpoint, "--endpoint").host
     models = Models(writer=None, reader=None) if given.dry_run else Models.of(given, _note)
     name = models.name(given)
     pipeline = Pipeline(
@@ -114,12 +118,14 @@ def _write(
     terms: Mapping[str, Any],
 ) -> None:
     writer = writer_of(given, models, journal, budget, terms, _note)
-    pipeline.aim = aim = aim_of(given, models, journal, budget, _note)
+    pipeline.aim = aim = aim_of(given, models, journal, budget, writer, _note)
     pipeline.writer = writer
     if given.allow_weak_sandbox:
         _note(f"--allow-weak-sandbox: where there is no other, {WEAK}")
     at_once = 1 if given.local is not None else given.concurrency
     run = Run(journal, pipeline, topics, given.count, given.most, at_once, _Teller(given, budget))
+    if given.offline:
+        run.round_size = given.count  # what is waited for is best asked for together
     state = "stopped"
     try:
         with _heard(budget), warnings.catch_warnings():
@@ -134,6 +140,8 @@ def _write(
         writer.close()
         if aim is not None:
             aim.reader.close()
+        if isinstance(writer, Offline):
+            write_requests(beside(journal.path, "requests.jsonl"), writer.waiting)
         counts = run.counts
         records = [
             record
@@ -149,6 +157,13 @@ def _write(
         raise KeyboardInterrupt(
             f"stopped after {counts.accepted:,} problems; the same command goes on from them"
         )
+    if isinstance(writer, Offline) and state == "stopped":
+        place = beside(journal.path, "requests.jsonl")
+        click.echo(
+            f"{place}: {len(writer.waiting):,} requests to be made; give the replies to limite-gen "
+            "collect, and then this command goes on"
+        )
+        return
     if state == "stopped":
         raise RunFailed(f"{budget.reason}; the same command goes on, with a budget of its own")
     if state == "short":

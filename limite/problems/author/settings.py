@@ -25,6 +25,7 @@ class Settings:
     endpoint: str | None
     model: str | None
     local: Path | None
+    offline: bool
     key: str = attrs.field(repr=False)
     solver_models: Sequence[str]
     count: int
@@ -109,7 +110,10 @@ class Settings:
 
 def refuse(given: Settings) -> None:
     """Raises LimiteError of options that do not go together."""
-    if (given.endpoint is None) == (given.local is None):
+    if given.offline:
+        if given.model is None:
+            raise LimiteError("--model: say for which model the requests are")
+    elif (given.endpoint is None) == (given.local is None):
         raise LimiteError("say who writes: --endpoint URL with --model NAME, or --local RUN_OR_DIR")
     if given.endpoint is not None and given.model is None:
         raise LimiteError("--model: an endpoint is asked for a model by its name")
@@ -138,7 +142,9 @@ def _refuse_policy(given: Settings) -> None:
     _ = given.window
     if given.policy is not None and given.policy_model is not None:
         raise LimiteError("--policy-model: one model is measured, and --policy names it")
-    if given.policy_model is not None and given.policy_endpoint is None and given.endpoint is None:
+    if given.policy_model is not None and not (
+        given.policy_endpoint or given.endpoint or given.offline
+    ):
         raise LimiteError("--policy-model: needs --policy-endpoint; there is no --endpoint")
     if given.policy_model is None:
         for option, value in (

@@ -22,6 +22,7 @@ from limite.problems.author.pattern import Pattern, Values, bound, pattern_of
 from limite.problems.author.program import Faulty, Runner, look_at, same_as
 from limite.problems.author.prompts import Template
 from limite.problems.author.quorum import Quorum, Solver, Terms, asked, equal
+from limite.problems.author.server import Waiting
 
 CRASHES = 0.5
 """Of the numbers that are tried, the most that the program may give nothing for."""
@@ -145,13 +146,21 @@ class Varying:
             for _, answer in every
         ]
         layers: Sequence[str] = ()
+        waiting = []
         for number, (method, model) in enumerate(asked(terms.solvers, terms.solver_models)):
-            solvers, held = self._solver(slot, number, method, model, pattern, every)
+            try:
+                solvers, held = self._solver(slot, number, method, model, pattern, every)
+            except Waiting as error:
+                waiting.append(error)
+                continue
             layers = held or layers
             for quorum, solver in zip(quorums, solvers, strict=True):
                 quorum.add(solver)
-            if not all(quorum.can_still(terms.solvers - number - 1) for quorum in quorums):
+            left = terms.solvers - number - 1 + len(waiting)
+            if not all(quorum.can_still(left) for quorum in quorums):
                 break
+        if waiting and all(quorum.can_still(len(waiting)) for quorum in quorums):
+            raise waiting[0]
         for quorum, (values, answer) in zip(quorums, every, strict=True):
             if not quorum.reached:
                 told = f"{dict(values)}, {answer.value[:80]}: {quorum.text}"

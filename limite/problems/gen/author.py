@@ -133,7 +133,7 @@ def author(
         if isinstance(policy_key_env, str) and not given["dry_run"]
         else ""
     )
-    settings = Settings(topics=topics, out=out, **given)  # type: ignore[arg-type]
+    settings = Settings(topics=topics, out=out, offline=False, **given)  # type: ignore[arg-type]
     author_file(settings)
 
 

@@ -17,6 +17,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "gallery": (f"{HERE}.gallery:gallery", "Write a page of problems of every family."),
     "make": (f"{HERE}.make:make", "Make a file of problems."),
     "author": (f"{HERE}.author:author", "Have a language model write problems, and check them."),
+    "requests": (f"{HERE}.requests:requests", "Write the requests of author for a batch server."),
+    "collect": (f"{HERE}.collect:collect", "Take the replies of a batch server."),
     "inspect": (f"{HERE}.inspect:inspect", "Count what a file holds, and show some of it."),
     "check": (f"{HERE}.check:check", "Solve and verify every problem of a file again."),
     "grade": (f"{HERE}.grade:grade", "Judge responses to the problems of a file."),

@@ -1,8 +1,9 @@
 """Serves a GGUF model with llama-cpp-python until it is killed.
 
-    python llama_server.py FILE PORT [ids]
+    python llama_server.py FILE PORT [ids | CONTEXT]
 
-Without ``ids`` it is the server that comes with the package. With it, a small one over the same
+Without ``ids`` it is the server that comes with the package, for a context of 256 tokens or as many
+as are said. With it, a small one over the same
 library, which takes prompts as ids at ``/completion`` and gives ids with log-probabilities, in the
 form of llama.cpp's own server: what it samples and how likely that was are llama.cpp's to say.
 Runs in the environment of the package; nothing of limite is imported.
@@ -32,13 +33,18 @@ def _plain_buffers() -> Any:
 library.llama_model_default_params = _plain_buffers
 
 
-def packaged(file: str, port: int) -> None:
+def packaged(file: str, port: int, context: int = 256) -> None:
     import uvicorn
     from llama_cpp.server.app import create_app
     from llama_cpp.server.settings import ModelSettings, ServerSettings
 
     model = ModelSettings(
-        model=file, n_ctx=256, logits_all=True, n_threads=1, verbose=False, chat_format="chatml"
+        model=file,
+        n_ctx=context,
+        logits_all=context == 256,  # of all tokens: for log-probabilities, which take memory
+        n_threads=1,
+        verbose=False,
+        chat_format="chatml",
     )
     app = create_app(
         server_settings=ServerSettings(host="127.0.0.1", port=port), model_settings=[model]
@@ -99,5 +105,7 @@ def with_ids(file: str, port: int) -> None:
 
 
 if __name__ == "__main__":
-    serve = with_ids if sys.argv[3:] == ["ids"] else packaged
-    serve(sys.argv[1], int(sys.argv[2]))
+    if sys.argv[3:] == ["ids"]:
+        with_ids(sys.argv[1], int(sys.argv[2]))
+    else:
+        packaged(sys.argv[1], int(sys.argv[2]), *map(int, sys.argv[3:]))

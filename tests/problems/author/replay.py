@@ -148,7 +148,7 @@ HARM = {
 class ReplayServer:
     """Chat completions for the prompts of ``limite-gen author``; ``kinds`` go by variant."""
 
-    def __init__(self, kinds: Sequence[str], *, schemas: bool = True) -> None:
+    def __init__(self, kinds: Sequence[str], *, schemas: bool | str = True) -> None:
         self.kinds = list(kinds)
         self.patterns: Sequence[str] = ["good"]
         self.skill: Callable[[int], int] = lambda _number: 8
@@ -157,6 +157,7 @@ class ReplayServer:
         self.paid: Counter[str] = Counter()
         self.keys: set[str] = set()
         self.prompts: list[str] = []
+        self.forms: list[dict[str, Any]] = []
         self.stop_after: tuple[int, Any] | None = None
         self.always: tuple[int, bytes] | None = None
         self._met: Counter[str] = Counter()
@@ -196,8 +197,15 @@ class ReplayServer:
         if self.always is not None:
             _send(handler, *self.always)
             return
-        if not self.schemas and "response_format" in body:
+        form = body.get("response_format", {})
+        with self._lock:
+            self.forms.append(form)
+        if not self.schemas and form:
             _send(handler, 400, b'{"error": {"message": "response_format is not known"}}')
+            return
+        if self.schemas == "object" and form.get("type") == "json_schema":
+            said = "('body', 'response_format', 'type'): expected 'text' or 'json_object'"
+            _send(handler, 500, json.dumps({"error": {"message": said}}).encode())
             return
         if prompt.endswith(INSTRUCTION):
             kind, text = "plain", self.attempted(prompt)

@@ -219,6 +219,17 @@ def test_solvers_see_the_text_alone_and_the_key_stands_nowhere(
     assert record["source"]["kind"] == "llm"
 
 
+def test_a_server_that_takes_schemas_otherwise_is_asked_as_it_wants_to_be(author: Callable) -> None:
+    with ReplayServer(["plain"], schemas="object") as server:
+        ended = author(server, "--count", 1, "--concurrency", 1)
+    assert ended.code == 0, ended.err
+    assert "asking again" not in ended.err
+    first, *others = server.forms
+    assert first["type"] == "json_schema"
+    assert {form["type"] for form in others} == {"json_object"}
+    assert others[0]["schema"] == first["json_schema"]["schema"]
+
+
 @pytest.mark.parametrize(
     ("status", "body", "said"),
     [
