@@ -34,6 +34,13 @@ class HealthLimits:
         validator=and_(ge(1), le(10**9)),
         metadata={"help": "batches from one measurement to the next", "unit": "rollout batches"},
     )
+    separate_pass: bool = attrs.field(
+        default=False,
+        metadata={
+            "help": "read all rows once more to measure them; otherwise those of the first update "
+            "are measured as it reads them, which spares a pass and differs by rounding"
+        },
+    )
 
     def __attrs_post_init__(self) -> None:
         low, high = self.mean_weight_low, self.mean_weight_high

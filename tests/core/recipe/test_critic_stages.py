@@ -124,9 +124,9 @@ def test_an_online_critic_learns_before_the_policy_and_apart_from_it(again, monk
     teach = StageCritic.update
     critics = []
 
-    def update(self, rows, totals):
+    def update(self, rows, totals, *more):
         order.append(("policy", sorted({row.group for row in rows})))
-        return step(self, rows, totals)
+        return step(self, rows, totals, *more)
 
     def critic_update(self, rows, *, where):
         critics.append(self)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import attrs
 import pytest
 import torch
 
 from limite.core.checkpoint.read import read_checkpoint
 from limite.core.errors import RunFailed
+from limite.core.health.limits import HealthLimits
 from limite.core.model.init import build_decoder
 from limite.core.model.spec import ModelSpec
 from limite.core.recipe.engine import start
@@ -18,8 +20,10 @@ from limite.core.recipe.runners.rl import rows_of
 from limite.core.recipe.stages import RL, Mix
 from limite.core.seeds import Seeds
 from limite.core.tokenizer import CharacterTokenizer
+from limite.core.train.correction import Correction
 from limite.core.train.replay import Row
 from limite.core.types import Answer, Group, Loss, Problem, Response, Totals
+from limite.plugins.objectives.dppo import DPPO
 
 
 def weights(run):
@@ -187,3 +191,107 @@ def test_rows_cut_at_their_budget_count_only_where_they_shall():
     assert [row.counts for row in masked] == [True, False]
     # The group's statistics are those of all its responses.
     assert [row.advantage for row in masked] == [row.advantage for row in plain]
+
+
+def sampled_rows(rollouts=4, flat=1):
+    """Ragged rows of three groups, the first of them without contrast."""
+    stream = torch.Generator().manual_seed(8)
+
+    def draw(count):
+        return tuple(torch.randint(3, 40, (count,), generator=stream).tolist())
+
+    found = []
+    for group in range(3):
+        prompt = draw(3 + group)
+        for index in range(rollouts):
+            completion = draw(2 + (5 * group + 3 * index) % 6)
+            logp = (-3.7 + 0.1 * torch.randn(len(completion), generator=stream)).tolist()
+            credit = 0.0 if group < flat else (-0.5 if index % 2 else 0.5)
+            found.append(
+                ScoredRow(
+                    row=Row(prompt=prompt, completion=completion),
+                    behavior_logp=logp,
+                    advantage=[credit] * len(completion),
+                    group=group,
+                    counts=not (group == 2 and index == 0),
+                )
+            )
+    return found
+
+
+@pytest.mark.parametrize(("updates", "flat"), [(1, 0), (1, 1), (3, 1), (3, 3)])
+@pytest.mark.parametrize("microbatch_tokens", [20, 1000])
+def test_a_batch_is_measured_as_it_is_read(updates, flat, microbatch_tokens):
+    rows = sampled_rows(flat=flat)
+    found = []
+    for together in (False, True):
+        learner = learner_of(DPPO())
+        object.__setattr__(
+            learner,
+            "stage",
+            attrs.evolve(
+                learner.stage, off_policy_updates=updates - 1, microbatch_tokens=microbatch_tokens
+            ),
+        )
+        decoder, events, gradients = learner.session.decoder, [], []
+
+        def update(loss, decoder=decoder, events=events, gradients=gradients):
+            events.append("update")
+            gradients.append([each.grad.clone() for each in decoder.parameters()])
+            with torch.no_grad():
+                for each in decoder.parameters():
+                    each -= 0.1 * each.grad
+            decoder.zero_grad()
+            return {}
+
+        learner.session.update = update
+        if together:
+            learner.learn(rows, Seeds(2), events.append)
+        else:
+            events.append(learner.measure(learner.before_updates(rows)))
+            learner.learn(rows, Seeds(2))
+        found.append((events, gradients))
+    (apart, their_gradients), (together, our_gradients) = found
+    assert len(apart) == len(together) == 1 + len(our_gradients)
+    assert len(our_gradients) == (0 if flat == 3 else min(updates, 3 - flat))
+    # Told before the first update, by all rows: also those that nothing is learned from.
+    first, second = apart[0], together[0]
+    assert first.tokens == second.tokens == sum(len(row.row.completion) for row in rows)
+    assert first.clipped_token_fraction == second.clipped_token_fraction
+    for name in ("effective_sample_fraction", "mean_weight", "min_ratio", "max_ratio"):
+        # The passes differ by float32 rounding of log-probabilities, a few 1e-7.
+        assert getattr(second, name) == pytest.approx(getattr(first, name), rel=5e-6)
+    for a, b in zip(their_gradients, our_gradients, strict=True):
+        assert all(torch.equal(*pair) for pair in zip(a, b, strict=True))
+
+
+def test_a_batch_that_breaks_the_objective_is_measured_all_the_same():
+    learner, heard = learner_of(objective_that_reads("behavior_logp", "advantage")), []
+    with pytest.raises(RunFailed, match="'logp' is not finite"):
+        learner.learn(sampled_rows(), Seeds(2), heard.append)
+    assert [each.tokens for each in heard] == [
+        sum(len(row.row.completion) for row in sampled_rows())
+    ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "as_it_reads"),
+    [
+        ({}, True),
+        ({"health": HealthLimits(separate_pass=True)}, False),
+        ({"health": HealthLimits(action="skip")}, False),
+        ({"health": HealthLimits(action="stop")}, False),
+        ({"correction": Correction()}, False),
+    ],
+    ids=["plain", "separate", "skip", "stop", "correction"],
+)
+def test_what_decides_about_an_update_is_measured_before_it(settings, as_it_reads):
+    learner = learner_of(DPPO())
+    object.__setattr__(learner, "stage", attrs.evolve(learner.stage, **settings))
+    assert learner.measures_as_it_reads == as_it_reads
+
+
+def test_ranks_that_share_rows_measure_them_apart():
+    learner = learner_of(DPPO())
+    learner.session.context.ranks = SimpleNamespace(world_size=2)
+    assert not learner.measures_as_it_reads

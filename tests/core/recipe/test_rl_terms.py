@@ -162,9 +162,9 @@ def test_responses_cut_at_their_budget_can_be_left_out(run, monkeypatch):
     seen = []
     update = Learner.update
 
-    def watched(learner, rows, totals):
+    def watched(learner, rows, totals, *more):
         seen.append(totals)
-        return update(learner, rows, totals)
+        return update(learner, rows, totals, *more)
 
     monkeypatch.setattr(Learner, "update", watched)
     result = run("stages.rl.mask_truncated=true", "stages.rl.steps=1", "stages.rl.max_tokens=3")

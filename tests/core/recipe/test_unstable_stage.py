@@ -46,16 +46,21 @@ def overrides(rule: str) -> list[str]:
 @pytest.fixture
 def unhealthy(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Makes the weights of importance look bad at some steps, counted from 1."""
-    measure = Learner.measure
+    measure, finish = Learner.measure, Learner.finish
 
     def at(steps: set[int]) -> None:
-        def worse(learner: Learner, batch: Any) -> Any:
-            figures = measure(learner, batch)
+        def worse(learner: Learner, figures: Any) -> Any:
             if learner.session.clocks.step + 1 in steps:
                 return attrs.evolve(figures, effective_sample_fraction=0.5)
             return figures
 
-        monkeypatch.setattr(Learner, "measure", worse)
+        def finished(learner: Learner, reading: Any, rows: Any) -> None:
+            told = reading.told
+            reading.told = lambda figures: told(worse(learner, figures))
+            finish(learner, reading, rows)
+
+        monkeypatch.setattr(Learner, "measure", lambda *given: worse(given[0], measure(*given)))
+        monkeypatch.setattr(Learner, "finish", finished)
 
     return at
 

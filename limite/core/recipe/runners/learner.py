@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 
 import attrs
@@ -50,6 +51,25 @@ class Before:
     mask: torch.Tensor  # [B, T] bool
     logp: torch.Tensor  # [B, T] nats
     behavior_logp: torch.Tensor  # [B, T] nats
+
+
+@attrs.define(kw_only=True, eq=False)
+class Reading:
+    """The importance weights of a batch, taken where the first update reads its rows.
+
+    ``told`` hears of them before the update is applied.
+    """
+
+    told: Callable[[RatioHealth], None]
+    sums: RatioSums = attrs.field(factory=RatioSums, init=False)
+    read: set[int] = attrs.field(factory=set, init=False)
+
+    def note(
+        self, rows: Sequence[ScoredRow], mask: torch.Tensor, columns: Mapping[str, torch.Tensor]
+    ) -> None:
+        """Counts the rows of a micro-batch."""
+        self.sums += RatioSums.of(columns["logp"], columns["behavior_logp"], mask)
+        self.read |= set(map(id, rows))
 
 
 def pad_lists(rows: Sequence[Sequence[Sequence[float]]], mask: torch.Tensor) -> torch.Tensor:
@@ -198,26 +218,59 @@ class Learner:
             for row in rows
         ]
 
-    def update(self, rows: Sequence[ScoredRow], totals: Totals) -> dict[str, Metric]:
-        """One optimizer step over ``rows``; nothing happens when none of them has a signal."""
+    @property
+    def measures_as_it_reads(self) -> bool:
+        """Whether a batch is measured where its first update reads it, and only the rest apart.
+
+        Not where what is measured decides whether, or how, the batch is learned from; nor where
+        others read a share of the rows, because all ranks must find the same bits.
+        """
+        health = self.stage.health
+        decides = health.action != "warn" or self.stage.correction is not None
+        alone = self.session.context.ranks.world_size == 1
+        return alone and not decides and not health.separate_pass
+
+    def finish(self, reading: Reading, rows: Sequence[ScoredRow]) -> None:
+        """Measures those of ``rows`` that were not read, and tells of all."""
+        rest = [row for row in rows if id(row) not in reading.read]
+        for part in self.before_updates(rest) if rest else ():
+            reading.sums += RatioSums.of(part.logp, part.behavior_logp, part.mask)
+        reading.told(reading.sums.health())
+
+    def update(
+        self,
+        rows: Sequence[ScoredRow],
+        totals: Totals,
+        before_step: Callable[[], None] = lambda: None,
+        reading: Reading | None = None,
+    ) -> dict[str, Metric]:
+        """One optimizer step over ``rows``; nothing happens when none of them has a signal.
+
+        ``before_step`` is called once the gradient is there, or none is to come.
+        """
         rows = self.weighted([row for row in rows if row.counts])
         if self.skips_flat:
             rows = [row for row in rows if row.has_signal]
         if not rows:
+            before_step()
             return {}
         metrics: dict[str, Metric] = {}
         loss = 0.0
         for part in self.parts(self.share(rows)):
             mask, columns = self.columns(part)
+            if reading is not None:
+                reading.note(part, mask, columns)
             try:
                 result = self.objective(token_batch(mask, columns, totals))
             except FloatingPointError as error:
+                before_step()
                 where = self.session.context.place(self.session.clocks.step)
                 told = f"{where}: {error}; no optimizer step was taken"
                 self.session.note_failure(told)
                 raise RunFailed(told) from error
             loss += accumulate(result.value)
             combine(metrics, dict(result.metrics))
+        before_step()
         context = self.session.context
         loss, metrics = context.ranks.total(
             loss, metrics, f"the loss of {context.place(self.session.clocks.step)}"
@@ -232,11 +285,18 @@ class Learner:
         )
         return metrics
 
-    def learn(self, rows: Sequence[ScoredRow], seeds: Seeds) -> dict[str, float | None]:
+    def learn(
+        self,
+        rows: Sequence[ScoredRow],
+        seeds: Seeds,
+        measured: Callable[[RatioHealth], None] | None = None,
+    ) -> dict[str, float | None]:
         """All updates of one rollout batch, whole groups dealt to them in a seeded order.
 
-        A critic goes first, on the same groups.
+        A critic goes first, on the same groups. ``measured``, if given, hears of the batch's
+        importance weights before the first update is applied.
         """
+        reading = None if measured is None else Reading(told=measured)
         groups = sorted({row.group for row in rows})
         metrics: dict[str, Metric] = {}
         by_group: dict[int, list[ScoredRow]] = {group: [] for group in groups}
@@ -258,5 +318,10 @@ class Learner:
                 except RunFailed as error:
                     self.session.note_failure(str(error))
                     raise
-            combine(metrics, self.update(picked, totals))
+            if reading is None:
+                combine(metrics, self.update(picked, totals))
+                continue
+            finish = partial(self.finish, reading, rows)
+            combine(metrics, self.update(picked, totals, finish, reading))
+            reading = None
         return {name: metric.result() for name, metric in metrics.items()}

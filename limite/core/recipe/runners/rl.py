@@ -11,6 +11,7 @@ import attrs
 from limite.core.actor.queue import Abandoned
 from limite.core.errors import RunFailed
 from limite.core.health.gates import GateVerdict, all_passed, ratio_gates
+from limite.core.health.ratios import RatioHealth
 from limite.core.jsonl import read_jsonl
 from limite.core.kinds import (
     Advantage,
@@ -254,23 +255,29 @@ def one_batch(
         **resets,
     }
     verdicts: Sequence[GateVerdict] = ()
-    measured = bool(rows) and step % stage.health.every == 0
-    batch = learner.before_updates(rows) if measured or (rows and stage.correction) else []
-    if measured:
-        figures = learner.measure(batch)
+
+    def judged(figures: RatioHealth) -> None:
+        nonlocal metrics, verdicts
         metrics |= {f"ratio/{name}": value for name, value in attrs.asdict(figures).items()}
         verdicts = ratio_gates(figures, stage.health)
         context.append(
             "health.jsonl", [{"step": step + 1, **verdict.as_dict()} for verdict in verdicts]
         )
-    healthy = all_passed(verdicts)
-    if not healthy:
-        answer_to_bad_health(context, stage, step + 1, verdicts)
+        if not all_passed(verdicts):
+            answer_to_bad_health(context, stage, step + 1, verdicts)
+
+    measured = bool(rows) and step % stage.health.every == 0
+    later = measured and learner.measures_as_it_reads
+    apart = measured and not later
+    batch = learner.before_updates(rows) if apart or (rows and stage.correction) else []
+    if apart:
+        judged(learner.measure(batch))
     if rows and stage.correction is not None:
         rows, figures_of_correction = learner.corrected(batch, stage.correction)
         metrics |= figures_of_correction
-    if rows and (healthy or stage.health.action != "skip"):
-        metrics |= learner.learn(rows, context.seeds.child("learn", step))
+    if rows and (all_passed(verdicts) or stage.health.action != "skip"):
+        seeds = context.seeds.child("learn", step)
+        metrics |= learner.learn(rows, seeds, judged if later else None)
     flat = not any(row.has_signal for row in rows)
     session.clocks.flat_batches = session.clocks.flat_batches + 1 if flat else 0
     session.clocks.tokens += sum(
