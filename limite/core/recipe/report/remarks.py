@@ -8,6 +8,7 @@ from statistics import fmean
 
 from limite.core.health.contrast import contrast_hint
 from limite.core.recipe.report import words
+from limite.core.recipe.report.causes import unimproved
 from limite.core.recipe.report.read import Run, StageRun
 
 TRIGGERS = {
@@ -19,13 +20,14 @@ TRIGGERS = {
 
 
 def remarks(run: Run) -> list[str]:
-    """Those of all stages, in order."""
-    return [
+    """Those of all stages, in order, and then why some may not have improved."""
+    found = [
         f"{stage.name}: {text}"
         for stage in run.stages
         for text in (ending(stage), contrast(stage))
         if text
     ]
+    return [*found, *unimproved(run)]
 
 
 def ending(stage: StageRun) -> str:
