@@ -12,7 +12,9 @@ the number of questions that the score is worth.
 
 A difference is no share. Of fewer than ``ENOUGH`` problems, or where fewer than ``CHANGED`` of them
 changed, the ends of its bootstrap are taken further out, where Student's t would have them (the
-expanded percentile interval, arXiv 1411.5279). The ends stay whole numbers of responses.
+expanded percentile interval, arXiv 1411.5279). The ends stay whole numbers of responses. Where so
+few problems changed that the same signs by chance alone are no rarity, the interval holds 0:
+resampling two problems that both went better never gives anything else, and shows nothing.
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ SURE = 1 - 1e-9  # a confidence beyond this would ask for less mass than roundin
 PLAIN = "problem bootstrap, exact"
 EFFECTIVE = "Wilson at the effective number of questions: too few problems for so lopsided a set"
 WILSON = "Wilson over problems: one response to each, and too few for the bootstrap"
+TOO_FEW = "too few problems changed to leave out 0"
 WITHOUT_SPREAD = "Wilson over problems: the bootstrap has no spread here"
 
 
@@ -101,21 +104,34 @@ def difference_interval(changes: Sequence[int], samples: int, confidence: float 
     level, how = _difference_level(changes, confidence)
     low, high = exact_interval(changes, level)
     total = len(changes) * samples
+    chance = tells_nothing(changes, confidence)
+    note = f"; {TOO_FEW}" if chance else ""
     if low < high:
+        ends = (min(low, 0), max(high, 0)) if chance else (low, high)
         return Interval(
-            low=low / total,
-            high=high / total,
-            counts=(low, high),
-            method=f"paired problem bootstrap, {how}",
+            low=ends[0] / total,
+            high=ends[1] / total,
+            counts=ends,
+            method=f"paired problem bootstrap, {how}{note}",
         )
     middle = sum(changes) / total
     _, reach = wilson(0, len(changes), confidence)
+    below, above = max(-1.0, middle - reach), min(1.0, middle + reach)
     return Interval(
-        low=max(-1.0, middle - reach),
-        high=min(1.0, middle + reach),
+        low=min(below, 0.0) if chance else below,
+        high=max(above, 0.0) if chance else above,
         counts=None,
-        method=WITHOUT_SPREAD,
+        method=f"{WITHOUT_SPREAD}{note if middle else ''}",
     )
+
+
+def tells_nothing(changes: Sequence[int], confidence: float) -> bool:
+    """Whether the problems that changed had all gone one way by chance more often than allowed.
+
+    ``k`` of them do with a probability of ``2^(1 - k)``: with 95% five are too few.
+    """
+    changed = sum(change != 0 for change in changes)
+    return 2.0 ** (1 - changed) > 1 - confidence
 
 
 def _difference_level(changes: Sequence[int], confidence: float) -> tuple[float, str]:

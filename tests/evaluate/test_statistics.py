@@ -24,6 +24,7 @@ from limite.evaluate.intervals import (
     FEW,
     FEW_CHANGED,
     PLAIN,
+    TOO_FEW,
     WILSON,
     WITHOUT_SPREAD,
     accuracy_interval,
@@ -270,9 +271,11 @@ def test_problems_that_all_change_alike_are_not_certain_either(problems, samples
     for number in (problems, 2 * problems):
         found = difference_interval([change] * number, samples)
         reach = wilson(0, number)[1]
-        assert found.method == WITHOUT_SPREAD
-        assert found.low == pytest.approx(max(-1, middle - reach))
-        assert found.high == pytest.approx(min(1, middle + reach))
+        few = number < 6  # too few for a claim: one of two like these is no rarity by chance
+        assert found.method == WITHOUT_SPREAD + (f"; {TOO_FEW}" if few and change else "")
+        low, high = max(-1, middle - reach), min(1, middle + reach)
+        assert found.low == pytest.approx(min(0, low) if few else low)
+        assert found.high == pytest.approx(max(0, high) if few else high)
         widths.append(found.high - found.low)
     assert widths[0] >= widths[1] > 0
 
@@ -346,16 +349,31 @@ def test_a_difference_keeps_the_bootstrap_and_widens_it_where_little_changed(cou
     found = difference_interval(changes, 4)
     low, high = exact_interval(changes)
     changed = sum(change != 0 for change in changes)
+    method = found.method.removesuffix(f"; {TOO_FEW}")
+    assert (method != found.method) == (changed < 6)
+    if changed < 6:
+        assert found.low <= 0 <= found.high
     if changed < CHANGED and changed < len(changes):
-        assert found.method.endswith(FEW_CHANGED)
+        assert method.endswith(FEW_CHANGED)
     elif len(changes) < ENOUGH:
-        assert found.method.endswith(FEW)
+        assert method.endswith(FEW)
     else:
         assert found.counts == (low, high)
         assert found.method == "paired problem bootstrap, exact"
         return
     assert found.counts is not None
     assert found.counts[0] <= low < high <= found.counts[1]
+
+
+@pytest.mark.parametrize("few", [[4], [4, 4], [4, 3], [4, 3, 4, 4, 3], [2] * 5, [4] * 5 + [0] * 9])
+def test_a_few_problems_that_all_went_better_support_no_claim(few):
+    found = difference_interval(few, 4)
+    assert found.low == 0 < found.high
+    assert found.method.endswith(TOO_FEW)
+    assert difference_interval([-change for change in few], 4).high == 0
+    enough = difference_interval([*few, *[3] * 6], 4)
+    assert enough.low > 0
+    assert TOO_FEW not in enough.method
 
 
 def test_one_change_of_many_problems_is_no_certainty():
