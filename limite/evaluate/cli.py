@@ -11,6 +11,7 @@ from limite.core.cli.table import show_json, show_table
 from limite.core.errors import LimiteError
 from limite.problems.gen.say import Real
 
+BUDGETS = ("fixed-response", "native-context", "reserved-prompt")
 EXPORTS = ("lm-eval", "lighteval")
 GRADINGS = ("reference", "exact", "lenient", "permissive")
 PROFILES = ("chat-zero-shot", "base-few-shot", "base-zero-shot")
@@ -48,10 +49,18 @@ PROFILES = ("chat-zero-shot", "base-few-shot", "base-zero-shot")
     help="Responses to each problem.  [what the benchmark says, else 4]",
 )  # fmt: skip
 @click.option("--temperature", type=Real(0, 100), default=0.6, show_default=True)
+@click.option(
+    "--top-p", metavar="P", type=Real(0, 1, min_open=True), default=1.0, show_default=True,
+    help="Sample from the likeliest tokens that have this share together; 1 is from all.",
+)  # fmt: skip
 @click.option("--seed", metavar="S", type=int, default=1, show_default=True)
 @click.option(
     "--max-tokens", metavar="N", type=click.IntRange(min=1),
     help="The budget of every response.  [what the context leaves behind its prompt]",
+)  # fmt: skip
+@click.option(
+    "--budget", type=click.Choice(BUDGETS),
+    help="How long a response may get.  [fixed-response with --max-tokens, else native-context]",
 )  # fmt: skip
 @click.option(
     "--profile", type=click.Choice(PROFILES),
@@ -71,6 +80,7 @@ PROFILES = ("chat-zero-shot", "base-few-shot", "base-zero-shot")
     help="Stands behind each question.  [none where a run is measured, else to box the answer]",
 )  # fmt: skip
 @click.option("--stop", "stops", metavar="TEXT", multiple=True, help="Of base profiles: ends one.")
+@click.option("--thinking", is_flag=True, help="Of base-few-shot: the answer begins in <think>.")
 @click.option("--verifier", metavar="NAME", help="[that of the run, else mathematics]")
 @click.option(
     "--grading", type=click.Choice(GRADINGS),
@@ -140,14 +150,17 @@ def eval_(
     timeout: float,
     samples: int | None,
     temperature: float,
+    top_p: float,
     seed: int,
     max_tokens: int | None,
+    budget: str | None,
     profile: str | None,
     shots: Path | None,
     expect: Path | None,
     system: str | None,
     instruction: str | None,
     stops: tuple[str, ...],
+    thinking: bool,
     verifier: str | None,
     grading: str | None,
     exact: str | None,
@@ -218,8 +231,15 @@ def eval_(
     from limite.evaluate.served import served_model
 
     terms = Terms(
-        samples=samples, temperature=temperature, seed=seed, max_tokens=max_tokens, slots=slots
+        samples=samples,
+        temperature=temperature,
+        top_p=None if top_p == 1 else top_p,
+        seed=seed,
+        max_tokens=max_tokens,
+        named_budget=budget,
+        slots=slots,
     )
+    terms.check()
     more = []
     if endpoint is not None and model_name is not None:
         more.append(
@@ -243,6 +263,7 @@ def eval_(
         profile=profile,
         instruction=instruction,
         system=system,
+        thinking=thinking,
         shots=shots,
         expect=expect,
         stops=stops,

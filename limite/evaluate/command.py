@@ -45,6 +45,7 @@ class Wanted:
     profile: str | None
     instruction: str | None
     system: str | None
+    thinking: bool
     shots: Path | None
     expect: Path | None
     stops: Sequence[str]
@@ -199,6 +200,7 @@ def _asked(
             stops=wanted.stops,
             asked=problems.problems,
             questions=problems.questions if wanted.instruction is None else None,
+            thinking=wanted.thinking,
         )
         asked.append(
             Asked.of(

@@ -67,6 +67,7 @@ class Asked:
             seed=terms.seed,
             temperature=max(terms.temperature, LIKELIEST),
             budget=terms.budget,
+            top_p=terms.top_p,
             max_tokens=facts["max_tokens"],
             eos_ids=facts["eos_ids"],
             verifier=grader,
@@ -269,6 +270,6 @@ def same_terms(protocol: AskedProtocol) -> str:
 
     plain = protocol.record()
     for name in ("prompts", "eos_ids", "template", "max_tokens"):
-        if name != "max_tokens" or protocol.budget == "native-context":
+        if name != "max_tokens" or protocol.budget != "fixed-response":
             del plain[name]
     return hashlib.sha256(dumps(plain).encode()).hexdigest()

@@ -19,7 +19,7 @@ from limite.core.kinds import Request
 from limite.core.model.memory import cache_bytes
 from limite.core.recipe.sample import Speaker, speaker_in, speaker_of
 from limite.core.recipe.trained import Trained, trained
-from limite.core.rollout.budget import completion_budget, reasoning_is_closed
+from limite.core.rollout.budget import BUDGETS, completion_budget, reasoning_is_closed
 from limite.core.rollout.sampler import LIKELIEST, SLOTS, Sampler, capacity_tokens
 from limite.core.rollout.uniforms import row_key
 from limite.core.tokenizer import Tokenizer
@@ -28,7 +28,7 @@ from limite.evaluate.journal import Recorded
 from limite.evaluate.profiles import Profile, default_kind, stopped, tokens_until
 from limite.problems.gen.local_policy import weights_hash
 
-NATIVE, FIXED = "native-context", "fixed-response"
+FIXED, NATIVE, RESERVED = BUDGETS
 CACHE_BYTES = 4 * 2**30
 """Of main memory, for what is remembered of the rows that are sampled together."""
 
@@ -46,10 +46,20 @@ class Terms:
     seed: int
     max_tokens: int | None
     slots: int | None = None
+    top_p: float | None = None
+    named_budget: str | None = None
 
     @property
     def budget(self) -> str:
-        return NATIVE if self.max_tokens is None else FIXED
+        """By name: as it was named, else by whether there is a number."""
+        return self.named_budget or (NATIVE if self.max_tokens is None else FIXED)
+
+    def check(self) -> None:
+        """Refuses a budget whose name and number do not belong together."""
+        if self.named_budget == NATIVE and self.max_tokens is not None:
+            raise LimiteError(f"--max-tokens: budget {NATIVE} is what the context leaves; give one")
+        if self.named_budget == FIXED and self.max_tokens is None:
+            raise LimiteError(f"--max-tokens: budget {FIXED} needs the number")
 
 
 @attrs.frozen(kw_only=True)
@@ -211,6 +221,7 @@ class LocalModel:
                 eos_ids=ends_of(self.tokenizer),
                 temperature=max(self.terms.temperature, LIKELIEST),
                 slots=self.terms.slots or fitting,
+                top_p=self.terms.top_p,
             )
         return self._sampler
 

@@ -33,6 +33,7 @@ class Profile:
     """Kind, words around the question, worked examples, and the texts at which answers end.
 
     ``questions`` has what is asked of a problem, by its id, where the benchmark says so itself.
+    With ``thinking`` a base model's answer begins within ``<think>``.
     """
 
     kind: str
@@ -41,6 +42,7 @@ class Profile:
     system: str | None = None
     shots: Sequence[Problem] = ()
     stops: tuple[str, ...] = ()
+    thinking: bool = False
 
     @classmethod
     def of(
@@ -53,6 +55,7 @@ class Profile:
         stops: Sequence[str],
         asked: Iterable[Problem],
         questions: Mapping[str, str] | None = None,
+        thinking: bool = False,
     ) -> Profile:
         """The profile that was asked for; what does not belong together is refused."""
         if system is not None and kind != CHAT:
@@ -65,6 +68,8 @@ class Profile:
             )
         if stops and kind == CHAT:
             raise LimiteError(f"--stop: a chat model ends by its own token; leave it out of {CHAT}")
+        if thinking and kind != FEW_SHOT:
+            raise LimiteError(f"--thinking: belongs to --profile {FEW_SHOT}, not to {kind}")
         if kind == FEW_SHOT:
             stops = stops or STOPS
         return cls(
@@ -74,6 +79,7 @@ class Profile:
             system=system,
             shots=() if shots is None else _shots(shots, asked),
             stops=tuple(stops),
+            thinking=thinking,
         )
 
     @property
@@ -87,6 +93,8 @@ class Profile:
             "shots_sha256": _sha256(_examples(self.shots)) if self.shots else None,
             "stops": list(self.stops),
         }
+        if self.thinking:
+            plain["thinking"] = True
         if self.questions:
             plain["questions_sha256"] = _sha256(dumps(dict(self.questions)))
         return {**plain, "id": _sha256(dumps(plain))}
@@ -95,7 +103,8 @@ class Profile:
         """What a base model reads on from; a chat model is asked this as a user's turn."""
         question = self._question(problem)
         if self.kind == FEW_SHOT:
-            return f"{_examples(self.shots)}Problem: {question}\nSolution:"
+            opened = "\n<think>\n" if self.thinking else ""
+            return f"{_examples(self.shots)}Problem: {question}\nSolution:{opened}"
         return question if self.kind == CHAT else f"{question}\n"
 
     def turns(self, problem: Problem) -> list[dict[str, str]]:

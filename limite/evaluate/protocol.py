@@ -34,13 +34,13 @@ class Protocol:
     eos_ids: tuple[int, ...]
     verifier: Mapping[str, Any]
     natural_end: bool = True
+    top_p: float | None = None
 
     def record(self) -> dict[str, Any]:
-        """The terms as plain data. The whole distribution is sampled: no top-p, no top-k."""
+        """The terms as plain data. Without ``top_p`` the whole distribution is sampled."""
         return attrs.asdict(self) | {
             "eos_ids": list(self.eos_ids),
             "verifier": dict(self.verifier),
-            "top_p": None,
             "top_k": None,
         }
 

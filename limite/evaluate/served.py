@@ -20,7 +20,7 @@ from limite.core.rollout.budget import reasoning_is_closed
 from limite.core.seeds import Seeds
 from limite.core.types import FinishReason, Problem
 from limite.evaluate.journal import Recorded
-from limite.evaluate.models import Prompted, Terms, ends_of, opened_by, prompts_of
+from limite.evaluate.models import RESERVED, Prompted, Terms, ends_of, opened_by, prompts_of
 from limite.evaluate.profiles import CHAT, Profile, default_kind
 from limite.problems.gen.endpoint import PATH as TURNS
 from limite.problems.gen.endpoint import key_in
@@ -64,6 +64,11 @@ class ServedModel:
         **more: Any,
     ) -> None:
         address = Address.of(url, "--endpoint")
+        if terms.named_budget == RESERVED and speaker is None:
+            raise LimiteError(
+                f"--budget {RESERVED}: a server does not tell its context; --served names the "
+                "directory it serves"
+            )
         if terms.max_tokens is None and speaker is None:
             raise LimiteError(
                 "--max-tokens: a server does not tell its context; say how long a response may "
@@ -163,6 +168,8 @@ class ServedModel:
             "max_tokens": prompted.budget_tokens,
             "seed": seed,
         }
+        if self.terms.top_p is not None:
+            body["top_p"] = self.terms.top_p
         path = TURNS if profile.kind == CHAT else TEXT
         if profile.kind == CHAT:
             body["messages"] = profile.turns(prompted.problem)
@@ -197,8 +204,12 @@ class ServedModel:
     def _closed(self, reply: Reply, prompted: Prompted) -> bool:
         """Where the template opens the thinking and the server does not tell it apart, the text
         has its end alone."""
-        if self._speaker is None or reply.apart or isinstance(prompted.shown, str):
+        if reply.apart:
             return reply.reasoning_closed
+        if isinstance(prompted.shown, str):
+            opened = "<think>" if prompted.shown.rstrip().endswith("<think>") else ""
+            return reasoning_is_closed(opened + reply.text)
+        assert self._speaker is not None
         return reasoning_is_closed(opened_by(self._speaker.tokenizer, prompted.shown) + reply.text)
 
     def _check(self, reply: Reply, prompted: Prompted) -> None:

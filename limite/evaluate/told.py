@@ -22,14 +22,14 @@ def lines(
         yield ""
     first = models[0]
     terms = first["protocol"]
-    budget = (
-        "the context behind each prompt"
-        if terms["budget"] == "native-context"
-        else f"{terms['max_tokens']:,} tokens"
-    )
+    budget = {
+        "native-context": "the context behind each prompt",
+        "reserved-prompt": "the context without 4,096 tokens for the prompt",
+    }.get(terms["budget"], f"{terms['max_tokens']:,} tokens")
     yield (
         f"{first['benchmark']['name']}: {first['problems']:,} problems x {first['samples']} "
-        f"samples at temperature {terms['temperature']:g}, budget: {budget}, seed {terms['seed']}"
+        f"samples at temperature {terms['temperature']:g}, {_nucleus(terms)}budget: {budget}, "
+        f"seed {terms['seed']}"
     )
     yield f"sha256 {first['benchmark']['sha256']}"
     yield ""
@@ -86,6 +86,11 @@ def lines(
     for each in models:
         yield f"{short(each)}: {overlap_text(each['overlap'])}"
     yield from _protocols(models)
+
+
+def _nucleus(terms: Mapping[str, Any]) -> str:
+    top_p = terms.get("top_p")
+    return "" if top_p is None else f"top-p {top_p:g}, "
 
 
 def _p_values(found: Mapping[str, Any], comparisons: int) -> str:

@@ -21,6 +21,7 @@ class Counting(ChatServer):
     ending = "stop"
 
     def reply(self, body, key) -> Told:
+        body.setdefault("messages", [{"content": body.get("prompt")}])  # of plain completions
         status, headers, data = super().reply(body, key)
         if status == 200:
             found = json.loads(data)
@@ -146,6 +147,33 @@ def test_an_answer_counts_where_the_thinking_is_closed(
     assert found["correct"] == right
     assert found["cut_below_budget"]["count"] == 0
     assert found["closed_reasoning"]["count"] == (0 if thought == "<think>it is" else 10)
+
+
+def test_a_base_model_can_begin_within_its_thinking(ask, server, tmp_path):
+    (tmp_path / "shots.jsonl").write_text(
+        '{"problem": "What is 8+8?", "answer": {"type": "integer", "value": "16"}, '
+        '"solution": "\\\\boxed{16}"}\n'
+    )
+    server.answers = lambda text: "so \\boxed{1}" if "0+1" in text else "</think>\\boxed{2}"
+    shots = ("--profile", "base-few-shot", "--shots", tmp_path / "shots.jsonl")
+    ended = ask(*shots, "--thinking", "--top-p", 0.9)
+    assert ended.code == 0, ended.err
+    assert server.bodies[0]["prompt"].endswith(
+        "=?\n\nPut the final answer in \\boxed{}.\nSolution:\n<think>\n"
+    )
+    assert server.bodies[0]["top_p"] == 0.9
+    found = read_json(folder_in(tmp_path) / "results.json")
+    assert (found["correct"], found["closed_reasoning"]["count"]) == (2, 8)
+    assert found["protocol"]["top_p"] == 0.9
+    assert "top-p 0.9" in ended.out
+    for more, said in (
+        (("--thinking",), "--thinking: belongs to --profile base-few-shot"),
+        (("--budget", "native-context"), "--max-tokens: budget native-context"),
+        (("--budget", "reserved-prompt"), "--served names the directory"),
+        (("--top-p", 0), "not in the range"),
+    ):
+        ended = ask(*more, out="none")
+        assert (ended.code, said in ended.err) == (2, True), ended.err
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 
-from limite.core.errors import LimiteError
+from limite.core.errors import LimiteError, did_you_mean
 from limite.core.types import FINISH_REASONS, Response
+
+RESERVED_TOKENS = 4096
+"""Of the context, for a prompt, under the budget ``reserved-prompt``."""
+BUDGETS = ("fixed-response", "native-context", "reserved-prompt")
 
 
 def completion_budget(
@@ -28,7 +32,9 @@ def completion_budget(
 
     ``fixed-response`` gives every response ``max_tokens``. ``native-context`` gives it all the
     context its own tokenised prompt leaves; ``max_tokens`` then equals the context, and penalties
-    on length are refused because nothing but the context ends a response.
+    on length are refused because nothing but the context ends a response. ``reserved-prompt`` keeps
+    ``RESERVED_TOKENS`` of the context for prompts, however long they are: every response has the
+    rest, or ``max_tokens`` if that is less.
     """
     if not 0 < prompt_tokens < context:
         raise LimiteError(
@@ -53,7 +59,15 @@ def completion_budget(
         if length_penalty or unfinished_penalty:
             raise LimiteError("with budget 'native-context' length penalties must be 0")
         return context - prompt_tokens
-    raise LimiteError(f"budget must be 'fixed-response' or 'native-context', got {mode!r}")
+    if mode == "reserved-prompt":
+        if prompt_tokens > RESERVED_TOKENS or context <= RESERVED_TOKENS:
+            raise LimiteError(
+                f"budget 'reserved-prompt' keeps {RESERVED_TOKENS} tokens of the context for a "
+                f"prompt; got a prompt of {prompt_tokens} and a context of {context}"
+            )
+        return min(max_tokens, context - RESERVED_TOKENS)
+    near = did_you_mean(mode, BUDGETS) or f"; there are {', '.join(BUDGETS)}"
+    raise LimiteError(f"unknown budget {mode!r}{near}")
 
 
 def check_response(

@@ -97,6 +97,7 @@ class Sampler:
         listed_tokens: int | None = None,
         detector: RepetitionDetector | None = None,
         prefill_once: bool = True,
+        top_p: float | None = None,
     ) -> None:
         if not temperature > 0:
             raise LimiteError(f"temperature must be above 0, got {temperature}")
@@ -115,6 +116,7 @@ class Sampler:
         self.listed_tokens = listed_tokens
         self.detector = detector
         self.prefill_once = prefill_once
+        self.top_p = top_p
         self.device = decoder.device
         unused = [each for each in tokenizer.unused_ids if each < self.forbid_from]
         self.unused = torch.tensor(unused, device=self.device) if unused else None
@@ -293,6 +295,8 @@ class _Wave:
         logits = self.sampler.decoder.logits(self.hidden)  # [R, V] float32
         if self.sampler.temperature != 1.0:
             logits = logits / self.sampler.temperature
+        if self.sampler.top_p is not None:
+            logits = nucleus(logits, self.sampler.top_p)
         logp = torch.log_softmax(logits, dim=-1)  # [R, V] nats, float32
         # Float64, so that over a large vocabulary no token's share is lost in the running sum.
         shares = logp[:, : self.sampler.forbid_from].exp()
@@ -356,6 +360,17 @@ class _Wave:
             check_response(response, eos_ids=self.sampler.eos_ids)
             out.append((index, response))
         return out
+
+
+def nucleus(logits: Tensor, top_p: float) -> Tensor:
+    """``logits [R, V]`` with minus infinity at all but the likeliest tokens that together have at
+    least ``top_p``; of equally likely ones those with the smaller ids are kept (arXiv 1904.09751).
+    """
+    falling, ids = logits.sort(dim=-1, descending=True, stable=True)
+    shares = falling.softmax(dim=-1, dtype=torch.float64)
+    before = shares.cumsum(dim=-1) - shares  # what the likelier ones have
+    falling = falling.masked_fill(before >= top_p, float("-inf"))
+    return torch.empty_like(logits).scatter_(1, ids, falling)
 
 
 def listed(logp: Tensor, token: Tensor, count: int) -> tuple[Tensor, Tensor]:

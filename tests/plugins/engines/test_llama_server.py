@@ -23,6 +23,7 @@ from limite.core.cli.main import main
 from limite.core.endpoint import client
 from limite.core.endpoint.client import Address, Client, Unanswered
 from limite.core.errors import LimiteError
+from limite.core.jsonl import read_json
 from limite.core.recipe.engine import start
 from limite.plugins.engines.dialects import VLLM, Ask, Lacks
 from limite.problems.gen.endpoint import Endpoint
@@ -170,3 +171,41 @@ def test_a_stage_learns_from_what_llama_cpp_has_sampled(
     print({name: line[name] for name in line if name.startswith("ratio/")})
     assert 0.9 < line["ratio/mean_weight"] < 1.1
     assert line["ratio/effective_sample_fraction"] > 0.95
+
+
+def test_an_evaluation_counts_what_the_server_reads(
+    packaged: str, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The package's server puts no system turn before the question, and the model's template does:
+    of chat another prompt is refused. A plain completion reads what limite makes of it."""
+    problems = tmp_path / "p.jsonl"
+    answer = {"type": "integer", "value": "2"}
+    problems.write_text(json.dumps({"problem": "1+1=?", "answer": answer}) + "\n")
+
+    def evaluate(*more: object) -> tuple[int, str]:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main(
+                [
+                    "eval", "--endpoint", f"{packaged}/v1", "--model-name", "gguf",
+                    "--benchmark", str(problems), "--concurrency", "1", *map(str, more),
+                ]
+            )  # fmt: skip
+        return int(ended.value.code or 0), capsys.readouterr().err
+
+    chat = ("--samples", 2, "--max-tokens", 12, "--out", tmp_path / "chat")
+    code, said = evaluate(*chat)
+    assert code == 0, said
+    [found] = read_json(tmp_path / "chat" / "summary.json")["models"]
+    assert (found["total"], found["complete"]) == (2, True)
+    before = {path: path.read_bytes() for path in (tmp_path / "chat").rglob("*.zst")}
+    assert evaluate(*chat)[0] == 0  # nothing is asked again
+    assert before == {path: path.read_bytes() for path in before}
+    code, said = evaluate("--samples", 1, "--max-tokens", 9, "--served", model)
+    assert (code, "another template or tokenizer" in said) == (1, True), said
+    base = ("--profile", "base-zero-shot", "--samples", 1, "--max-tokens", 9, "--served", model)
+    code, said = evaluate(*base, "--grading", "lenient", "--out", tmp_path / "base")
+    assert code == 0, said
+    [found] = read_json(tmp_path / "base" / "summary.json")["models"]
+    assert found["tokens"]["all"]["mean"] <= 9
+    assert found["grading"]["base"] == "reference"
