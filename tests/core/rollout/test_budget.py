@@ -109,7 +109,7 @@ def test_native_context_gives_what_the_prompt_leaves(prompt: int) -> None:
         ("native-context", {}, "must be the context, 12, got 7"),
         ("native-context", {"max_tokens": 12, "length_penalty": 0.1}, "penalties must be 0"),
         ("native-context", {"max_tokens": 12, "unfinished_penalty": 0.1}, "penalties must be 0"),
-        ("other", {}, "got 'other'"),
+        ("other", {}, "unknown budget 'other'"),
     ],
 )
 def test_impossible_budgets_are_refused(
