@@ -26,6 +26,8 @@ PREFIX = "model."
 HEAD = "lm_head.weight"
 CRITIC = "ForTokenClassification"
 """What the name of an architecture ends in that gives each token a number, and no logits."""
+SYNTHETIC = "limite_synthetic"
+"""True in a ``config.json`` whose weights nobody trained: made at random, for tests."""
 DTYPES = ("float32", "bfloat16", "float16", "float64")
 
 FAMILIES: Mapping[str, str] = {
@@ -175,8 +177,12 @@ class ModelDirectory:
     @classmethod
     def of(cls, path: Path, config: Mapping[str, Any]) -> ModelDirectory:
         """The directory with a configuration that was read."""
+        own = {name: value for name, value in config.items() if name != SYNTHETIC}
         try:
-            spec = family_of(config).spec_from_config(config)
+            if not isinstance(config.get(SYNTHETIC, False), bool):
+                said = f"expected true or false, got {config[SYNTHETIC]!r}"
+                raise SettingsError([Mistake(said, SYNTHETIC)])
+            spec = family_of(config).spec_from_config(own)
         except LimiteError as error:
             place = str(path / CONFIG_FILE)
             raise SettingsError(
@@ -238,6 +244,11 @@ class ModelDirectory:
             with file.open("rb") as content:
                 found[file.name] = hashlib.file_digest(content, "sha256").hexdigest()
         return found
+
+    @property
+    def synthetic(self) -> bool:
+        """Whether its weights were made at random, and are nothing to go on from."""
+        return bool(self.config.get(SYNTHETIC, False))
 
     @property
     def dtype(self) -> str:

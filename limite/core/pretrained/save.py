@@ -15,6 +15,7 @@ from limite.core.model.decoder import Decoder
 from limite.core.model.init import unset_decoder
 from limite.core.pretrained.directory import (
     CONFIG_FILE,
+    SYNTHETIC,
     ModelDirectory,
     config_of,
     file_name,
@@ -36,19 +37,22 @@ def save_pretrained(
     dtype: str | None = None,
     source: ModelDirectory | None = None,
     shard_bytes: int = SHARD_BYTES,
+    synthetic: bool = False,
 ) -> None:
     """Writes configuration and weights into the new directory ``target``, whole or not at all.
 
     Matrices are rounded to ``dtype`` (None: as they are); what checkpoints of the family keep in
     float32 beside them stays so. The tokenizer's files and the
-    generation settings are those of ``source``, byte for byte.
+    generation settings are those of ``source``, byte for byte. ``synthetic`` weights, which were
+    made at random or grew from such, are marked: no run begins with them unless its recipe says so.
     """
     kind = dtype_name(decoder.dtype) if dtype is None else dtype
+    mark = {SYNTHETIC: True} if synthetic or (source is not None and source.synthetic) else {}
     write_model(
         target,
         decoder,
         unset_decoder(decoder.spec, dtype=getattr(torch, kind), device="meta"),
-        config_of(decoder.spec) | {"torch_dtype": kind},
+        config_of(decoder.spec) | {"torch_dtype": kind} | mark,
         file_name,
         source=source,
         shard_bytes=shard_bytes,

@@ -33,6 +33,10 @@ class Pretrained(Model):
         validator=option("float32", "bfloat16", "float64"),
         metadata={"help": "what matrices are rounded to, and activations are"},
     )
+    synthetic: bool = attrs.field(
+        default=False,
+        metadata={"help": "whether weights that are marked as made at random for tests will do"},
+    )
 
     @cached_property
     def directory(self) -> ModelDirectory:

@@ -26,6 +26,7 @@ from limite.core.recipe.kernel_checks import kernel_survey
 from limite.core.recipe.load import LoadedRecipe, draft_recipe, finished, in_order
 from limite.core.recipe.made_checks import made_faults, own_faults, taught_faults
 from limite.core.recipe.memory_plan import Machine, MemoryPlan, memory_plan
+from limite.core.recipe.models import synthetic_faults
 from limite.core.recipe.naming import earlier_stages, misnamed, policies_before
 from limite.core.recipe.objective_checks import (
     column_faults,
@@ -263,6 +264,7 @@ def model_faults(
     ids = recipe.tokenizer.vocabulary if readable else 1  # of which every model has enough
     if wrong_files and not _has_sizes(model):
         return
+    yield from synthetic_faults(model)
     vocabulary = getattr(model, "vocabulary", None)
     if vocabulary is not None and vocabulary < ids:
         message = f"must be at least the tokenizer's {ids} ids, got {vocabulary}"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
+from limite.core.config_faults import Fault
 from limite.core.errors import LimiteError, did_you_mean
 from limite.core.model.llama.spec import LlamaSpec
 from limite.core.model.presets import PRESETS, preset
@@ -31,3 +33,14 @@ def model_named(name: str) -> Model:
         )
     near = did_you_mean(name, PRESETS) or "; neither a preset nor a directory is called so"
     raise LimiteError(f"unknown model {name!r}{near}")
+
+
+def synthetic_faults(model: Model) -> Iterator[Fault]:
+    """Weights that were made at random begin no run, unless the recipe says that they may."""
+    if isinstance(model, Pretrained) and model.directory.synthetic and not model.synthetic:
+        yield Fault(
+            ("model",),
+            f"{model.path} says that its weights were made at random for tests "
+            "(limite_synthetic in config.json), and nothing comes of training those; a test begins "
+            "with them where the recipe says so: model.synthetic = true",
+        )

@@ -60,7 +60,7 @@ def requests_of(problems: int, samples: int) -> list[Request]:
 
 def export(decoder: Decoder, target: Path, dtype: str | None) -> None:
     """The policy as a directory."""
-    save_pretrained(decoder, target, dtype=dtype)
+    save_pretrained(decoder, target, dtype=dtype, synthetic=True)
     for name, content in character_files(TOKENIZER, SPEC.context).items():
         (target / name).write_bytes(content)
 

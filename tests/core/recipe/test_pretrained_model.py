@@ -21,6 +21,7 @@ from limite.core.pretrained.save import save_pretrained
 from limite.core.recipe.check import check_file
 from limite.core.recipe.engine import go_on
 from limite.core.recipe.engine import start as start_run
+from limite.core.recipe.export import planned_source
 from limite.core.recipe.load import load_recipe
 from tests.core.pretrained.words import write_words
 
@@ -70,12 +71,37 @@ def test_it_is_read_with_its_own_tokenizer_and_written_with_its_place(folder: Pa
     loaded, plan = check_file(folder / "own.toml", (), load_registry())
     assert loaded.data["model"] == {
         "type": "pretrained", "path": str(folder / "start"), "dtype": "float32",
+        "synthetic": False,
     }  # fmt: skip
     assert loaded.data["tokenizer"]["type"] == "pretrained"
     assert loaded.recipe.tokenizer.eos_ids == (0,)
     assert plan.parameters == sum(
         value.numel() for value in ModelDirectory.open(folder / "start").load().parameters()
     )
+
+
+def test_weights_that_were_made_for_tests_are_no_beginning_unless_that_is_wanted(
+    folder: Path,
+) -> None:
+    """The mark stays with what grew from such weights, whatever is done to them."""
+    registry, place = load_registry(), folder / "own.toml"
+    directory = ModelDirectory.open(folder / "start")
+    save_pretrained(directory.load(), folder / "made", source=directory, synthetic=True)
+    save_pretrained(directory.load(), folder / "again", source=ModelDirectory.open(folder / "made"))
+    for name in ("made", "again"):
+        with pytest.raises(SettingsError) as caught:
+            check_file(place, (f'model="./{name}"', "stages.rl.rollouts=0"), registry)
+        told = str(caught.value)
+        assert f"model: {folder / name} says that its weights were made at random" in told
+        assert "rollouts: must be >= 1" in told
+    sets = (f'model={{ type = "pretrained", path = "{folder / "made"}", synthetic = true }}',)
+    loaded, _ = check_file(place, sets, registry)
+    planned = planned_source(loaded.recipe)
+    assert planned.config["limite_synthetic"] is True
+    config = folder / "made" / "config.json"
+    config.write_text(config.read_text().replace('"limite_synthetic":true', '"limite_synthetic":1'))
+    with pytest.raises(SettingsError, match="limite_synthetic: expected true or false, got 1"):
+        check_file(place, sets, registry)
 
 
 def test_a_run_starts_from_its_weights_and_is_bound_to_its_files(folder: Path) -> None:
