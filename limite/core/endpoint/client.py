@@ -45,10 +45,12 @@ T = TypeVar("T")
 class Unanswered(RunFailed):
     """A request that got no reply of use; ``said`` is what the server has told of it, if it did."""
 
-    def __init__(self, reason: str, said: str = "") -> None:
+    def __init__(self, reason: str, said: str = "", *, passing: bool = False) -> None:
         super().__init__(f"{reason}: {said}" if said else reason)
         self.reason = reason
         self.said = said
+        self.passing = passing
+        """Whether the same request may succeed later, for all that is known."""
 
 
 class Hopeless(Unanswered):
@@ -182,7 +184,8 @@ class Client:
                     self.end()
                     raise Hopeless(f"{self.host} refuses every request: {error}", said) from None
                 raise Unanswered(str(error), said) from None
-        raise Unanswered(f"{failure}, {self._retries + 1} times", said)
+        often = f", {self._retries + 1} times" if self._retries else ""
+        raise Unanswered(failure + often, said, passing=True)
 
     def end(self) -> None:
         """No request is made from here on, nor waited for."""

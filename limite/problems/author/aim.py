@@ -28,6 +28,11 @@ class Reader(Protocol):
 
     name: str
 
+    @property
+    def silent(self) -> bool:
+        """As of a writer."""
+        ...
+
     def attempts(self, problem: Problem, samples: int) -> Sequence[str]:
         """Its responses, each paid for once in all runs; a NoReply where none came."""
         ...
@@ -94,6 +99,10 @@ class Behind:
         self.name = f"{model} at {server.host}"
         self._server, self._model, self._seed = server, model, seed
 
+    @property
+    def silent(self) -> bool:
+        return self._server.silent
+
     def attempts(self, problem: Problem, samples: int) -> Sequence[str]:
         text, failed = asked(problem, INSTRUCTION), ""
         found, waiting = [], []
@@ -121,6 +130,8 @@ class Behind:
 
 class Here:
     """A model that is sampled here, all attempts at a problem together."""
+
+    silent = False
 
     def __init__(self, policy: LocalPolicy, kept: KeptReplies, budget: Budget) -> None:
         self.name = policy.name

@@ -15,6 +15,7 @@ class Local:
     """Samples a model's directory, or what a run has trained. Its replies are kept too."""
 
     host = "here"
+    silent = False
 
     def __init__(
         self,

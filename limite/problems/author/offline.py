@@ -37,6 +37,7 @@ class Offline:
     """A writer whose every reply comes from a file, or else is waited for."""
 
     host = HOST
+    silent = False
 
     def __init__(self, *, kept: KeptReplies, terms: Mapping[str, Any], schemas: bool) -> None:
         self._kept, self._terms, self._schemas = kept, dict(terms), schemas

@@ -48,6 +48,11 @@ class Pipeline:
     """Steps of plugins, by name, in their order."""
     aim: Aim | None = None
 
+    @property
+    def silent(self) -> bool:
+        """Whether one of those who are asked may be gone."""
+        return self.writer.silent or (self.aim is not None and self.aim.reader.silent)
+
     def prompt(
         self, slot: int, topic: Topic, avoid: Sequence[str], rates: Sequence[float] = ()
     ) -> str:

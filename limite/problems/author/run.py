@@ -39,6 +39,8 @@ class Run:
     round_size: int = ROUND
     accepted: list[Outcome] = attrs.field(factory=list)
     refused: list[Outcome] = attrs.field(factory=list)
+    _unsure: dict[int, Outcome] = attrs.field(factory=dict)
+    _heard: bool = False
     _avoid: dict[str, list[str]] = attrs.field(factory=lambda: defaultdict(list))
     _rates: dict[str, list[float]] = attrs.field(factory=lambda: defaultdict(list))
 
@@ -55,9 +57,14 @@ class Run:
             found = self._round(range(start, start + size))
             for slot in range(start, start + size):
                 if slot not in found:
+                    self._forget()
                     return False  # what comes after it might repeat it
                 self._settle(slot, found[slot])
             self.tell(self)
+        if self._unsure and not self._heard:
+            self._forget()
+            return False
+        self._sure()
         return True
 
     @property
@@ -78,11 +85,22 @@ class Run:
                 found[slot] = outcome
             self.tell(self)
         if len(found) + len(failed) == len(slots):
-            # The server goes on replying: these are settled. Else they are asked for again.
             for slot, outcome in failed.items():
-                found[slot] = outcome.get("instead", outcome)
-                self.journal.keep(slot, found[slot])
+                found[slot] = self._unsure[slot] = outcome.get("instead", outcome)
+            if not self.pipeline.silent:
+                self._sure()
         return found
+
+    def _sure(self) -> None:
+        """The server goes on replying: what has failed is settled, and asked for no more."""
+        for slot, outcome in self._unsure.items():
+            self.journal.keep(slot, outcome)
+        self._unsure.clear()
+
+    def _forget(self) -> None:
+        """What failed since the server went silent is asked for again by the next run."""
+        for settled in (self.accepted, self.refused):
+            settled[:] = [each for each in settled if each["slot"] not in self._unsure]
 
     def _calls(self, slots: Sequence[int]) -> Iterator[Callable[[], tuple[int, Outcome | None]]]:
         for slot in slots:
@@ -96,6 +114,7 @@ class Run:
         except Stopped:
             return None
         if outcome["outcome"] != "failed":
+            self._heard = True
             self.journal.keep(slot, outcome)
         return outcome
 

@@ -12,6 +12,7 @@ from limite.core.endpoint.client import FORM, Client, Hopeless, Passing, Unanswe
 from limite.core.endpoint.replies import KeptReplies, request_hash
 from limite.core.errors import RunFailed
 from limite.problems.author.budget import Budget, Stopped
+from limite.problems.author.topics import SAMPLES
 
 PATH = "/chat/completions"
 IN_A_ROW = 20
@@ -37,7 +38,12 @@ def _schema(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
 SCHEMAS = {
     "ask": _schema(
         "problem",
-        dict.fromkeys(("problem", "answer_type", "answer", "program"), _ANY_TEXT),
+        {
+            "problem": _ANY_TEXT,
+            "answer_type": {"type": "string", "enum": sorted(SAMPLES)},
+            "answer": _ANY_TEXT,
+            "program": _ANY_TEXT,
+        },
     ),
     "solve": _schema("solver", {"program": _ANY_TEXT}),
     "solve-all": _schema("solver", {"program": _ANY_TEXT}),
@@ -96,6 +102,8 @@ class Writer(Protocol):
     """Whoever replies to a prompt: a server, or a model that is here."""
 
     host: str
+    silent: bool
+    """Whether the last request came to nothing that would not pass: it may be gone."""
 
     def reply(self, kind: str, model: str, prompt: str, seed: int) -> Reply:
         """The reply, asked for once in all runs. Raises NoReply, and Stopped."""
@@ -146,6 +154,7 @@ class Server:
         self._tell = tell
         self._lock = threading.Lock()
         self.failures = 0
+        self.silent = False
         self.fatal = ""
 
     def reply(self, kind: str, model: str, prompt: str, seed: int) -> Reply:
@@ -170,12 +179,14 @@ class Server:
             self._end(error.reason)
             raise Stopped(self.fatal) from None
         except Unanswered as error:
+            self.silent = error.passing
             self._failed(error.reason)
             raise NoReply(error.reason) from None
         finally:
             self._budget.give(charge, used)
         with self._lock:
             self.failures = 0
+            self.silent = False
         if used is not None:
             found["tokens"] = list(used)
         return found

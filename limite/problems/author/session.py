@@ -165,7 +165,8 @@ def _write(
         )
         return
     if state == "stopped":
-        raise RunFailed(f"{budget.reason}; the same command goes on, with a budget of its own")
+        reason = budget.reason or f"{writer.host} replied to nothing"
+        raise RunFailed(f"{reason}; the same command goes on, with a budget of its own")
     if state == "short":
         raise RunFailed(
             f"{counts.accepted:,} of {given.count:,} problems after {counts.asked:,} were "

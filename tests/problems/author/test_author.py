@@ -114,13 +114,20 @@ def test_a_run_stopped_again_and_again_ends_with_the_same_bytes_and_pays_nothing
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_stopped_at_fifty_random_points_it_loses_nothing_and_pays_nothing_twice(
-    author: Callable, tmp_path: Path
+    author: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kinds = mixed(94, seed=3)
-    expected = whole(author, tmp_path, kinds)
+    registrar = Registrar()
+    registrar.author_step("marks", Marks)
+    registry = Registry()
+    registry.add(registrar.registrations, distribution="tests", version="1.0")
+    monkeypatch.setattr(session, "load_registry", lambda: registry)
+    more = ("--step", "marks", "--vary", 1, "--policy-model", "reader", "--policy-samples", 2)
+    expected = whole(author, tmp_path, kinds, *more)
+    assert expected["p.jsonl"].count(b'"variant"') > 15
     draws = random.Random(4)
-    points = sorted(draws.sample(range(1, 240), 50))
-    found, server = interrupted(author, tmp_path, kinds, points, "--concurrency", 5)
+    points = sorted(draws.sample(range(1, 480), 50))
+    found, server = interrupted(author, tmp_path, kinds, points, "--concurrency", 5, *more)
     assert found == expected
     assert {*server.paid.values()} == {1}
 
@@ -255,6 +262,22 @@ def test_a_server_that_is_of_no_use_ends_the_run_with_a_sentence(
             assert len([*files.iterate(tmp_path / "p.jsonl")]) == 1
 
 
+@pytest.mark.parametrize("most", [3, 100])
+def test_what_a_server_that_is_down_was_asked_is_asked_for_again(
+    author: Callable, tmp_path: Path, most: int
+) -> None:
+    terms = ("--count", 2, "--most-asked", most, "--retries", 0, "--concurrency", 1)
+    with ReplayServer(["plain"]) as server:
+        server.always = (503, b"")
+        ended = author(server, *terms)
+        assert ended.code == 1
+        assert "the same command goes on" in ended.err
+        assert "0 asked = 0 accepted + 0 rejected + 0 failed" in ended.out
+        server.always = None
+        assert author(server, *terms).code == 0
+        assert [each.source["index"] for each in files.iterate(tmp_path / "p.jsonl")] == [0, 1]
+
+
 def test_a_model_that_never_follows_the_format_is_told_with_what_it_wrote(
     author: Callable, tmp_path: Path
 ) -> None:
@@ -355,6 +378,15 @@ def test_prompts_can_be_changed_and_are_part_of_what_was_asked_for(
         ended = author(server, "--count", 1, "--prompts", mine)
     assert "nothing fills {{topc}}; did you mean 'topic'?" in ended.err
     assert "{{topic}} has no place in it" in ended.err
+
+
+@attrs.frozen(kw_only=True)
+class Marks:
+    """Gives a problem a tag that the model is asked for."""
+
+    def __call__(self, problem: Problem, ask: Callable[[str], str]) -> Problem | str:
+        said = ask(f"----------\n{problem.problem}\n----------\n another way")
+        return attrs.evolve(problem, tags=(*problem.tags, f"of {len(said)} characters"))
 
 
 MIDDLE = sorted(made(number).answer for number in (1, 2, 3))[1]
