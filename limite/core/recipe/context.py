@@ -242,9 +242,12 @@ class StageContext:
             stage = self.recipe.stages[name]
             if not (stage.trains or stage.gives_critic):
                 continue
-            module = importlib.import_module(self.recipe.stages[name].runner.partition(":")[0])
-            seen |= module.training_hashes(self.for_stage(name))
-            seen |= trained_before(self.run.stage(name))
+            known = self.run.trained_on
+            if name not in known:
+                module = importlib.import_module(stage.runner.partition(":")[0])
+                found = module.training_hashes(self.for_stage(name))
+                known[name] = frozenset(found | trained_before(self.run.stage(name)))
+            seen |= known[name]
         return seen
 
     # Logs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, cast
 
@@ -11,7 +12,7 @@ import attrs
 from limite.core.errors import LimiteError, sentence
 from limite.core.kinds import Arm, Generator
 from limite.core.recipe.problem_files import only_of_files, problems_in
-from limite.core.recipe.stages import Eval, Mix, is_file
+from limite.core.recipe.stages import Eval, Mix, file_at, is_file
 from limite.core.seeds import Name, Seeds
 from limite.core.separation import SHARE, is_held_out, text_hash
 from limite.core.types import Problem
@@ -169,9 +170,31 @@ def _made(name: str, registry: Registry) -> Generator:
 
 
 def held_out_problems(stage: Eval, registry: Registry, seeds: Seeds) -> list[Problem]:
-    """What an evaluation asks: a function of its mixture, its count and its streams alone."""
+    """What an evaluation asks: a function of its mixture, its count and its streams alone.
+
+    Many stages of a recipe ask the same, so the last few are remembered.
+    """
+    # Files are told apart by their stamps; what cannot be read is told when it is drawn.
+    stamps = [_stamp(file) for file in stage.problems.files]
+    terms = (repr(stage.problems), stage.count, seeds, stamps)
+    for known, theirs, problems in _ASKED:
+        if known is registry and theirs == terms:
+            return list(problems)
     source = ProblemSource(stage.problems, registry, seeds.child("problems"), held_out=True)
-    return source.distinct(stage.count)
+    found = source.distinct(stage.count)
+    _ASKED.append((registry, terms, tuple(found)))
+    return found
+
+
+_ASKED: deque[tuple[Registry, object, Sequence[Problem]]] = deque(maxlen=4)
+
+
+def _stamp(file: str) -> tuple[int, ...] | None:
+    try:
+        about = file_at(file).stat()
+    except OSError:
+        return None
+    return (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns)
 
 
 def arms(mix: Mix) -> list[Arm]:

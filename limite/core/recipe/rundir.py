@@ -58,6 +58,8 @@ class RunDirectory:
 
     path: Path
     stage_names: tuple[str, ...]
+    trained_on: dict[str, frozenset[str]] = attrs.field(factory=dict, init=False, eq=False)
+    """Hashes of what finished stages have trained on, by stage, once they were asked for."""
 
     @classmethod
     def create(

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from limite.core.discover import load_registry
 from limite.core.errors import LimiteError
-from limite.core.recipe.problem_source import ProblemSource, arms, rotation
-from limite.core.recipe.stages import Mix
+from limite.core.jsonl import write_jsonl
+from limite.core.recipe.problem_source import ProblemSource, arms, held_out_problems, rotation
+from limite.core.recipe.stages import Eval, Mix
 from limite.core.seeds import Seeds
 from limite.core.separation import assert_separate, is_held_out, text_hash
 
@@ -133,3 +136,30 @@ def test_rotation_keeps_to_its_weights_all_along(weights, count):
 
 def test_rotation_of_equal_weights_is_round_robin():
     assert rotation([1, 1, 1], 6) == [0, 1, 2, 0, 1, 2]
+
+
+def test_what_an_evaluation_asks_is_remembered_only_while_nothing_it_depends_on_changes(
+    tmp_path: Path, registry
+) -> None:
+    file = tmp_path / "asked.jsonl"
+
+    def write(word: str) -> None:
+        lines = [
+            {"problem": f"{word} {n}?", "answer": {"type": "integer", "value": str(n)}}
+            for n in range(80)
+        ]
+        write_jsonl(file, lines)
+
+    write("first")
+    stage = Eval(problems=Mix({str(file): 1, "gcd": 1}), count=6)
+    found = held_out_problems(stage, registry, Seeds(1))
+    again = held_out_problems(stage, registry, Seeds(1))
+    assert found == again
+    again.clear()
+    assert held_out_problems(stage, registry, Seeds(1)) == found
+    assert held_out_problems(stage, registry, Seeds(2)) != found
+    assert len(held_out_problems(attrs.evolve(stage, count=4), registry, Seeds(1))) == 4
+    write("other")
+    changed = held_out_problems(stage, registry, Seeds(1))
+    assert any(problem.problem.startswith("other") for problem in changed)
+    assert not any(problem.problem.startswith("first") for problem in changed)
