@@ -120,6 +120,7 @@ def protocol_of(
     eos_ids: Sequence[int],
     verifier: Mapping[str, Any],
     natural_end: bool = True,
+    top_p: float | None = None,
 ) -> terms.Protocol:
     """The terms that sampling and grading ``requests`` follow."""
     first = [request for request in requests if request.sample_index == 0]
@@ -135,6 +136,7 @@ def protocol_of(
         eos_ids=tuple(sorted(eos_ids)),
         verifier=verifier,
         natural_end=natural_end,
+        top_p=top_p,
     )
 
 

@@ -30,7 +30,7 @@ from limite.core.types import Problem, Response
 from limite.evaluate import protocol as terms
 from limite.evaluate.compare import paired_difference
 from limite.evaluate.grader import content_hash
-from limite.evaluate.grading.protocols import Grading
+from limite.evaluate.grading.protocols import EXACT, Grading
 from limite.evaluate.measure import (
     Graded,
     Samples,
@@ -101,7 +101,11 @@ def run(context: EvalContext) -> dict[str, Any]:
     started = time.perf_counter()
     stage = cast(Eval, context.stage)
     model = context.model
-    verifier = cast(Verifier, stage.verifier)
+    verifier: Verifier = cast(Verifier, stage.verifier)
+    if stage.grading is not None:
+        own = verifier if stage.grading == EXACT else None
+        name = None if own is None else context.registry.name_of(type(own))
+        verifier = Grading.of(stage.grading, own, name)
     seeds = evaluation_seeds(context.recipe, context.name)
     problems = problems_of(context)
     training = context.training_hashes()
@@ -110,19 +114,22 @@ def run(context: EvalContext) -> dict[str, Any]:
         problems,
         context.tokenizer,
         samples=stage.samples,
-        budget=BUDGET,
+        budget=stage.budget,
         max_tokens=stage.max_tokens,
         context=model.context,
     )
     eos_ids = context.tokenizer.eos_ids
+    top_p = None if stage.top_p == 1.0 else stage.top_p
     protocol = protocol_of(
         requests,
         seed=seeds.integer("responses") >> 11,  # below 2**53, which every reader of JSON keeps
         temperature=stage.temperature,
-        budget=BUDGET,
+        budget=stage.budget,
         max_tokens=stage.max_tokens,
         eos_ids=eos_ids,
         verifier=grader_of(verifier, context.registry),
+        natural_end=stage.grading is None,
+        top_p=top_p,
     )
     # Before anything is sampled: minutes later would be late to learn of other terms.
     before = None
@@ -137,6 +144,7 @@ def run(context: EvalContext) -> dict[str, Any]:
         eos_ids=eos_ids,
         temperature=stage.temperature,
         seed=protocol.seed,
+        top_p=top_p,
     )
     results, graded = evaluate(
         _Stoppable(sampler=sampler, context=context),

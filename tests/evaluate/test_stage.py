@@ -25,6 +25,7 @@ from limite.core.separation import text_hash
 from limite.core.tokenizer import CharacterTokenizer
 from limite.evaluate.grader import content_hash
 from limite.evaluate.stage import problems_of, run
+from limite.plugins.benchmarks.limite_sums import LimiteSums
 from limite.problems.verifiers.exact import Exact
 
 MIX = Mix({"sum-chain": 1, "gcd": 1}, difficulty=(0.0, 0.5), levels=2)
@@ -188,3 +189,34 @@ def test_a_mixture_with_too_few_held_out_problems_says_so(context):
     few = attrs.evolve(STAGE, problems=Mix({"gcd": 1}, difficulty=(0.0, 0.0)), count=400)
     with pytest.raises(LimiteError, match="distinct problems"):
         run(context(stage=few))
+
+
+def test_a_protocol_grades_within_a_named_budget(context):
+    """An untrained model answers nothing rightly; all four protocols say so, of a whole context."""
+    stage = attrs.evolve(
+        STAGE, grading="lenient", budget="native-context", max_tokens=MODEL.context, top_p=0.5
+    )
+    made = context(stage=stage)
+    run(made)
+    results = read_json(made.directory / "results.json")
+    assert results["grading"]["protocols"].keys() == {
+        "reference", "exact", "lenient", "permissive",
+    }  # fmt: skip
+    assert results["protocol"]["verifier"]["type"] == "grading-lenient"
+    assert (results["protocol"]["budget"], results["protocol"]["top_p"]) == ("native-context", 0.5)
+    assert results["protocol"]["natural_end"] is False
+    for record in read_jsonl(made.directory / "responses.jsonl.zst"):
+        assert record["completion_budget"] == MODEL.context - record["prompt_tokens"]
+        assert record["grading"]["exact"] is None
+    exact = context(name="exactly", stage=attrs.evolve(STAGE, grading="exact"))
+    run(exact)
+    results = read_json(exact.directory / "results.json")
+    assert results["protocol"]["verifier"]["exact"] == "exact"
+    assert results["grading"]["protocols"]["exact"]["total"] == 12
+
+
+def test_a_shipped_benchmark_is_asked_by_its_name(context):
+    sums = Mix({"limite:limite-sums.jsonl": 1})
+    made = context(stage=attrs.evolve(STAGE, problems=sums, count=88))
+    found = {problem.id for problem in problems_of(made)}
+    assert found == {each.id for each in LimiteSums().problems()}

@@ -73,7 +73,18 @@ if TYPE_CHECKING:
     from limite.core.model.decoder import Decoder
 
 # What two evaluations must share for their problems to be compared one by one.
-PAIRED = ("seed", "problems", "count", "samples", "max_tokens", "temperature", "verifier")
+PAIRED = (
+    "seed",
+    "problems",
+    "count",
+    "samples",
+    "max_tokens",
+    "temperature",
+    "budget",
+    "top_p",
+    "grading",
+    "verifier",
+)
 
 
 def check_file(

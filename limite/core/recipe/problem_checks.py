@@ -231,8 +231,7 @@ def text_faults(recipe: Recipe, stage: Stage, texts: Texts) -> Iterator[Fault]:
             f"model's context of {context} (model.context)",
         )
     if isinstance(stage, (RL, Eval)):
-        budget = stage.budget if isinstance(stage, RL) else "fixed-response"
-        yield from budget_faults(recipe, budget, stage.max_tokens, texts)
+        yield from budget_faults(recipe, stage.budget, stage.max_tokens, texts)
 
 
 def window_faults(windows: Windows, targets: str, texts: Texts, context: int) -> Iterator[Fault]:
