@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from limite.core.errors import Mistake as Mistake
     from limite.core.errors import RunFailed as RunFailed
     from limite.core.errors import SettingsError as SettingsError
+    from limite.core.explained_variance import ExplainedVariance as ExplainedVariance
     from limite.core.health.limits import HealthLimits as HealthLimits
     from limite.core.hookspecs import Registrar as Registrar
     from limite.core.hookspecs import hookimpl as hookimpl
@@ -69,7 +70,6 @@ if TYPE_CHECKING:
     from limite.core.train.correction import Correction as Correction
     from limite.core.train.data.windows import Windows as Windows
     from limite.core.types import Answer as Answer
-    from limite.core.types import ExplainedVariance as ExplainedVariance
     from limite.core.types import Group as Group
     from limite.core.types import Loss as Loss
     from limite.core.types import Metric as Metric
@@ -132,6 +132,7 @@ if TYPE_CHECKING:
 # Module to the names it gives, in the order of the imports above.
 _MODULES = {
     "limite.core.errors": "LimiteError Mistake RunFailed SettingsError",
+    "limite.core.explained_variance": "ExplainedVariance",
     "limite.core.health.limits": "HealthLimits",
     "limite.core.hookspecs": "Registrar hookimpl",
     "limite.core.kinds": (
@@ -153,9 +154,7 @@ _MODULES = {
     "limite.core.tokenizer": "CharacterTokenizer",
     "limite.core.train.correction": "Correction",
     "limite.core.train.data.windows": "Windows",
-    "limite.core.types": (
-        "Answer ExplainedVariance Group Loss Metric Problem Response TokenBatch Verdict"
-    ),
+    "limite.core.types": "Answer Group Loss Metric Problem Response TokenBatch Verdict",
     "limite.plugins.advantages.gae": "GeneralisedAdvantage",
     "limite.plugins.advantages.group": "GroupAdvantage",
     "limite.plugins.attention.everywhere": "Global",

@@ -17,13 +17,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from limite.core.chunks import chunks
 from limite.core.errors import LimiteError, RunFailed, did_you_mean
 
 FRAME_BYTES = 1 << 20
 TEMPORARY = ".tmp-"
-_BLOCK_BYTES = 1 << 20
-# Zstandard packs repetitive text more than a thousandfold: a small bite keeps its yield small.
-_PACKED_BLOCK_BYTES = 1 << 13
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 BYTE_ORDER_MARK = "it begins with a byte-order mark; save it as UTF-8 without one"
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -282,27 +280,7 @@ def _append(path: Path, data: bytes) -> None:
 
 
 def _blocks(path: Path) -> Iterator[bytes]:
-    packed = path.suffix == ".zst"
-    with path.open("rb", buffering=0) as file:
-        if not packed:
-            while block := file.read(_BLOCK_BYTES):
-                yield block
-            return
-        import zstandard
-
-        decompressor = zstandard.ZstdDecompressor()
-        frame = None
-        try:
-            while block := file.read(_PACKED_BLOCK_BYTES):
-                while block:
-                    frame = frame or decompressor.decompressobj()
-                    yield frame.decompress(block)
-                    block = frame.unused_data if frame.eof else b""
-                    frame = None if frame.eof else frame
-        except zstandard.ZstdError as error:
-            raise ValueError(f"not Zstandard: {error}") from error
-        if frame is not None:
-            raise EOFError("the last Zstandard frame is cut short")
+    return (chunk.data for chunk in chunks(path))
 
 
 def _split(blocks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:

@@ -9,6 +9,7 @@ import click
 
 from limite.core.cli.table import show_json, show_table
 from limite.core.errors import LimiteError
+from limite.problems.gen.asking import sampling_options, server_options
 from limite.problems.gen.say import Real
 
 BUDGETS = ("fixed-response", "native-context", "reserved-prompt")
@@ -29,34 +30,19 @@ PROFILES = ("chat-zero-shot", "base-few-shot", "base-zero-shot")
     help="Measured too, or the folder of its results; every MODEL is compared with it.",
 )  # fmt: skip
 @click.option("--stage", metavar="NAME", help="Of runs: the stage whose weights are measured.")
-@click.option("--endpoint", metavar="URL", help="A server of chat completions, measured as well.")
-@click.option("--model-name", metavar="NAME", help="The model that the endpoint is asked for.")
+@server_options("A server of chat completions, measured as well.")
 @click.option(
     "--served", metavar="DIR", type=click.Path(path_type=Path),
     help="The directory that it serves: prompts are counted, budgets follow from its context.",
 )  # fmt: skip
-@click.option("--key-env", metavar="VAR", help="The environment variable that holds its key.")
-@click.option(
-    "--concurrency", metavar="N", type=click.IntRange(1, 256), default=8, show_default=True,
-    help="Requests to the endpoint under way at once.",
-)  # fmt: skip
-@click.option(
-    "--timeout", metavar="S", type=Real(0.1, 86_400), default=300.0, show_default=True,
-    help="Seconds that the endpoint has for a reply.",
-)  # fmt: skip
-@click.option(
-    "--samples", metavar="N", type=click.IntRange(1, 10_000),
-    help="Responses to each problem.  [what the benchmark says, else 4]",
-)  # fmt: skip
-@click.option("--temperature", type=Real(0, 100), default=0.6, show_default=True)
+@sampling_options(
+    samples_are="what the benchmark says, else 4",
+    max_tokens_are="what the context leaves behind its prompt",
+    temperature=0.6,
+)
 @click.option(
     "--top-p", metavar="P", type=Real(0, 1, min_open=True), default=1.0, show_default=True,
     help="Sample from the likeliest tokens that have this share together; 1 is from all.",
-)  # fmt: skip
-@click.option("--seed", metavar="S", type=int, default=1, show_default=True)
-@click.option(
-    "--max-tokens", metavar="N", type=click.IntRange(min=1),
-    help="The budget of every response.  [what the context leaves behind its prompt]",
 )  # fmt: skip
 @click.option(
     "--budget", type=click.Choice(BUDGETS),
@@ -81,7 +67,6 @@ PROFILES = ("chat-zero-shot", "base-few-shot", "base-zero-shot")
 )  # fmt: skip
 @click.option("--stop", "stops", metavar="TEXT", multiple=True, help="Of base profiles: ends one.")
 @click.option("--thinking", is_flag=True, help="Of base-few-shot: the answer begins in <think>.")
-@click.option("--verifier", metavar="NAME", help="[that of the run, else mathematics]")
 @click.option(
     "--grading", type=click.Choice(GRADINGS),
     help="Judge by the four published protocols; this one says what is called correct.",

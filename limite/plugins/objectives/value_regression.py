@@ -9,7 +9,8 @@ import torch
 from attrs.validators import and_, ge, gt, le, optional
 from torch import Tensor
 
-from limite.core.types import Aggregation, ExplainedVariance, Loss, Metric, TokenBatch
+from limite.core.explained_variance import ExplainedVariance
+from limite.core.types import Aggregation, Loss, Metric, TokenBatch
 from limite.core.validators import option
 from limite.plugins.objectives.policy import aggregation
 

@@ -18,6 +18,7 @@ from limite.core.kinds import Verifier
 from limite.core.rollout.grading import verdicts_on
 from limite.core.types import Problem
 from limite.problems import files
+from limite.problems.gen.asking import sampling_options, server_options
 from limite.problems.gen.endpoint import Endpoint, key_in
 from limite.problems.gen.endpoint_policy import EndpointPolicy
 from limite.problems.gen.local_policy import LocalPolicy
@@ -25,7 +26,6 @@ from limite.problems.gen.output import Output, beside, file_hash
 from limite.problems.gen.policies import INSTRUCTION, Policy, Reply
 from limite.problems.gen.progress import progress
 from limite.problems.gen.rates import Rates
-from limite.problems.gen.say import Real
 from limite.problems.gen.weak import sandbox, weak_sandbox_option
 
 
@@ -36,28 +36,8 @@ from limite.problems.gen.weak import sandbox, weak_sandbox_option
     help="What a run has trained, or a model's directory.",
 )  # fmt: skip
 @click.option("--stage", metavar="NAME", help="Of a run: the stage whose weights are asked.")
-@click.option("--endpoint", metavar="URL", help="A server that speaks chat completions instead.")
-@click.option("--model-name", metavar="NAME", help="The model that the endpoint is asked for.")
-@click.option("--key-env", metavar="VAR", help="The environment variable that holds its key.")
-@click.option(
-    "--concurrency", metavar="N", type=click.IntRange(1, 256), default=8, show_default=True,
-    help="Requests to the endpoint under way at once.",
-)  # fmt: skip
-@click.option(
-    "--timeout", metavar="S", type=Real(0.1, 86_400), default=300.0, show_default=True,
-    help="Seconds that the endpoint has for a reply.",
-)  # fmt: skip
-@click.option(
-    "--samples", metavar="K", type=click.IntRange(1, 10_000), default=8, show_default=True,
-    help="Responses to each problem.",
-)  # fmt: skip
-@click.option(
-    "--max-tokens", metavar="N", type=click.IntRange(min=1), default=1024, show_default=True,
-    help="The most of a response.",
-)  # fmt: skip
-@click.option("--temperature", type=Real(0, 100), default=1.0, show_default=True)
-@click.option("--seed", metavar="S", type=int, default=1, show_default=True)
-@click.option("--verifier", metavar="NAME", help="[that of the run, else mathematics]")
+@server_options("A server that speaks chat completions instead.")
+@sampling_options(samples=8, max_tokens=1024, temperature=1.0)
 @click.option(
     "--instruction", metavar="TEXT",
     help=f"Stands behind each question.  [of an endpoint or a directory: {INSTRUCTION}]",

@@ -15,7 +15,7 @@ from limite.core.jsonl import dumps, loads
 from limite.problems.files import suffixed
 from limite.problems.gen.candidate import Maker
 from limite.problems.gen.families import Share, families_in
-from limite.problems.gen.fill import Plan, Tally, fill
+from limite.problems.gen.fill import WINDOW, Plan, Tally, fill
 from limite.problems.gen.output import Output
 from limite.problems.gen.progress import progress
 from limite.problems.gen.request import (
@@ -37,7 +37,11 @@ from limite.problems.gen.supply import Executor, Known, Supply, known_lines
     type=click.Path(path_type=Path),
     help="Families, weights and settings from a TOML file instead.",
 )
-@click.option("--area", metavar="A[,B]", help="All families of these areas, with equal weights.")
+@click.option(
+    "--area", metavar="A[,B]",
+    help="All families of these areas, with equal weights; one that has no more leaves its places "
+    "to the others.",
+)  # fmt: skip
 @click.option(
     "--count", metavar="N", type=click.IntRange(1, MOST), required=True, help="How many problems."
 )
@@ -97,6 +101,7 @@ def make(
         seed=seed,
         shard=None if shard is None else read_shard(shard),
         repeats=allow_repeats,
+        top_up=area is not None,
     )
     if dry_run:
         rehearse(request, out, as_json=as_json)
@@ -213,14 +218,16 @@ def _counts(request: Request, tallies: list[Tally]) -> dict[str, Any]:
         return {
             "asked": sum(each.asked for each in parts),
             "written": sum(each.written for each in parts),
-            "unfilled": sum(each.unfilled for each in parts),
+            "unfilled": max(0, sum(each.asked - each.written for each in parts)),
             "made": sum(each.made for each in parts),
             "duplicates": sum(each.duplicates for each in parts),
             "refused": dict(sorted(refused.items())),
         }
 
     families = {
-        share.name: of([tally]) | {"exhausted": tally.exhausted, "idle": tally.idle}
+        share.name: of([tally])
+        | {"exhausted": tally.exhausted, "idle": tally.idle}
+        | ({} if tally.last_new is None else {"last_new": tally.last_new})
         for share, tally in zip(request.shares, tallies, strict=True)
     }
     return {**of(tallies), "families": families}
@@ -244,17 +251,30 @@ def _tell(request: Request, out: Path, manifest: dict[str, Any], as_json: bool) 
 
 def _tell_short(request: Request, out: Path, counts: Mapping[str, Any]) -> None:
     """Raises RunFailed where a file holds fewer problems than were asked for."""
-    if request.shard is not None or not counts["unfilled"]:
+    if request.shard is not None:
         return
-    short = []
-    for share in request.shares:
-        of = counts["families"][share.name]
-        if of["exhausted"]:
-            short.append(
-                f"{share.text}: space exhausted after {of['written']:,} distinct problems: "
-                f"{of['idle']:,} more gave nothing new, and {of['asked']:,} are wanted"
-            )
-    raise RunFailed("\n".join([*short, f"{out} holds the {counts['written']:,} there are"]))
+    short = [
+        _exhausted(share, of)
+        for share in request.shares
+        if (of := counts["families"][share.name])["exhausted"] and of["unfilled"]
+    ]
+    if counts["unfilled"]:
+        raise RunFailed("\n".join([*short, f"{out} holds the {counts['written']:,} there are"]))
+    for line in short:
+        click.echo(f"note: {line}; other families fill the rest", err=True)
+
+
+def _exhausted(share: Share, of: Mapping[str, Any]) -> str:
+    if (new := of.get("last_new")) is not None:
+        return (
+            f"{share.text}: space nearly exhausted after {of['written']:,} distinct problems: of "
+            f"the last {WINDOW:,} candidates {new:,} gave something new, and {of['asked']:,} are "
+            "wanted"
+        )
+    return (
+        f"{share.text}: space exhausted after {of['written']:,} distinct problems: "
+        f"{of['idle']:,} more gave nothing new, and {of['asked']:,} are wanted"
+    )
 
 
 def _say(as_json: bool, text: str, event: dict[str, Any]) -> None:

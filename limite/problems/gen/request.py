@@ -22,7 +22,8 @@ class Request:
     """All that the bytes of a file depend on.
 
     ``shard`` is (number from 1, of how many): a part of the file's places, to be merged later.
-    With ``repeats`` a problem may stand in the file more than once.
+    With ``repeats`` a problem may stand in the file more than once. With ``top_up`` places that a
+    family has no problems for go to others.
     """
 
     shares: Sequence[Share]
@@ -31,6 +32,7 @@ class Request:
     shard: tuple[int, int] | None = None
     verifier: str = "mathematics"
     repeats: bool = False
+    top_up: bool = False
 
     @property
     def places(self) -> range:
@@ -48,6 +50,7 @@ class Request:
             "shard": None if self.shard is None else list(self.shard),
             "verifier": self.verifier,
             "repeats": self.repeats,
+            **({"top_up": True} if self.top_up else {}),
             "families": [
                 {
                     "name": share.name,
@@ -70,6 +73,7 @@ class Request:
             shard=None if shard is None else (shard[0], shard[1]),
             verifier=data["verifier"],
             repeats=data["repeats"],
+            top_up=data.get("top_up", False),
             shares=[
                 Share(
                     name=each["name"],

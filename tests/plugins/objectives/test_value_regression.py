@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from limite.core.explained_variance import ExplainedVariance
 from limite.core.train.columns import token_batch, totals_of
-from limite.core.types import ExplainedVariance, Loss, Metric
+from limite.core.types import Loss, Metric
 from limite.plugins.conformance.objective import objective_laws
 from limite.plugins.conformance.strategies import cells
 from limite.plugins.objectives.value_regression import ValueRegression

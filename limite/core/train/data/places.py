@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import attrs
 
+from limite.core import chunks
 from limite.core.jsonl import DamagedFile, NotJSON, UnfinishedFile, loads, storage_error
-
-BLOCK_BYTES = 1 << 18
-# Zstandard packs repetitive text more than a thousandfold: a small bite keeps its yield small.
-PACKED_BYTES = 1 << 13
 
 
 @attrs.frozen
@@ -27,14 +24,6 @@ class Place:
     offset: int = 0
     skip: int = 0
     line: int = 0
-
-
-class Chunk(NamedTuple):
-    """Bytes of a text, and where they stand: ``skip`` behind what ``offset`` unpacks to."""
-
-    offset: int
-    skip: int
-    data: bytes
 
 
 def numbered_from(path: Path, place: Place) -> Iterator[tuple[Any, Place]]:
@@ -74,7 +63,9 @@ def bytes_before(path: Path, place: Place) -> int:
     decompressor = zstandard.ZstdDecompressor().decompressobj()
     with path.open("rb", buffering=0) as file:
         behind, made = file.seek(place.offset), 0
-        while made < place.skip and not decompressor.eof and (block := file.read(PACKED_BYTES)):
+        while (
+            made < place.skip and not decompressor.eof and (block := file.read(chunks.PACKED_BYTES))
+        ):
             made += len(decompressor.decompress(block))
             behind += len(block) - len(decompressor.unused_data)
     return behind
@@ -85,7 +76,7 @@ def _lines(path: Path, place: Place) -> Iterator[tuple[bytes, bool, int, int]]:
     packed = path.suffix == ".zst"
     pending: list[bytes] = []
     offset, skip = place.offset, place.skip
-    for chunk in _unpacked(path, place) if packed else _plain(path, place):
+    for chunk in chunks.chunks(path, offset=place.offset, skip=place.skip):
         begin = 0
         while (end := chunk.data.find(b"\n", begin)) >= 0:
             pending.append(chunk.data[begin:end])
@@ -98,39 +89,3 @@ def _lines(path: Path, place: Place) -> Iterator[tuple[bytes, bool, int, int]]:
         offset, skip = (chunk.offset, chunk.skip + read) if packed else (chunk.offset + read, 0)
     if rest := b"".join(pending):
         yield rest, False, offset, skip
-
-
-def _plain(path: Path, place: Place) -> Iterator[Chunk]:
-    with path.open("rb", buffering=0) as file:
-        offset = file.seek(place.offset)
-        while data := file.read(BLOCK_BYTES):
-            yield Chunk(offset, 0, data)
-            offset += len(data)
-
-
-def _unpacked(path: Path, place: Place) -> Iterator[Chunk]:
-    """What frames unpack to, from the one at ``place`` on, without what was read of it."""
-    import zstandard
-
-    decompressor = zstandard.ZstdDecompressor()
-    with path.open("rb", buffering=0) as file:
-        begin = file.seek(place.offset)  # of the frame
-        behind, left = begin, place.skip  # read of the file; to be left out of the frame
-        frame, made = None, 0
-        try:
-            while block := file.read(PACKED_BYTES):
-                behind += len(block)
-                while block:
-                    frame = frame or decompressor.decompressobj()
-                    data = frame.decompress(block)
-                    before, made = made, made + len(data)
-                    if made > left:
-                        cut = max(left - before, 0)
-                        yield Chunk(begin, before + cut, data[cut:])
-                    block = frame.unused_data if frame.eof else b""
-                    if frame.eof:
-                        begin, frame, made, left = behind - len(block), None, 0, 0
-        except zstandard.ZstdError as error:
-            raise ValueError(f"not Zstandard: {error}") from error
-        if frame is not None:
-            raise EOFError("the last Zstandard frame is cut short")

@@ -10,9 +10,9 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from limite.core import chunks
 from limite.core.jsonl import DamagedFile, NotJSON, UnfinishedFile
-from limite.core.train.data import places
-from limite.core.train.data.places import Place, numbered_from
+from limite.core.train.data.places import Place, bytes_before, numbered_from
 
 PACKER = zstandard.ZstdCompressor()
 
@@ -42,8 +42,8 @@ def test_reading_from_any_place_gives_the_rest(
     (folder / "a.jsonl").write_bytes(text)
     (folder / "a.jsonl.zst").write_bytes(packed(text, cuts))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(places, "BLOCK_BYTES", bite)
-        patch.setattr(places, "PACKED_BYTES", bite)
+        patch.setattr(chunks, "PLAIN_BYTES", bite)
+        patch.setattr(chunks, "PACKED_BYTES", bite)
         for path in sorted(folder.iterdir()):
             found = list(numbered_from(path, Place()))
             assert [value for value, _ in found] == values
@@ -65,14 +65,14 @@ def test_a_place_in_a_packed_file_is_its_frame(tmp_path):
 
 @pytest.mark.parametrize("frames", [1, 16])
 def test_how_much_lies_before_a_place_is_known_about(tmp_path, monkeypatch, frames):
-    monkeypatch.setattr(places, "PACKED_BYTES", 16)
+    monkeypatch.setattr(chunks, "PACKED_BYTES", 16)
     text = b"".join(f'"{number * 7919 % 10007}"\n'.encode() for number in range(400))
     edges = [len(text) * each // frames for each in range(1, frames)]
     for name, content in (("a.jsonl", text), ("a.jsonl.zst", packed(text, edges))):
         path = tmp_path / name
         path.write_bytes(content)
         found = [place for _, place in numbered_from(path, Place())]
-        before = [places.bytes_before(path, place) / len(content) for place in found]
+        before = [bytes_before(path, place) / len(content) for place in found]
         assert before == sorted(before)
         assert before[-1] == 1.0
         if frames > 1 or path.suffix != ".zst":
