@@ -14,6 +14,9 @@ from limite.core.kernels.reference.rms_norm import widened
 BLOCK = 32
 """Elements that torch works through at a time, on any processor, or a multiple of those."""
 
+MOVED = 1 << 12
+"""Elements up to which it is faster to move all than to compute the last block twice."""
+
 FEW = 1 << 18
 """Elements up to which a few calls on all of them are fastest."""
 
@@ -25,20 +28,24 @@ def silu(values: Tensor) -> Tensor:
     """``x / (1 + e^-x)``, with the same bits wherever among the values one lies.
 
     Not so torch's own operator, on a CPU: what remains after the last whole block is computed in
-    another way, and a row would depend, in its last bits, on how many rows there are. Here that
-    part is computed once more, as the end of a whole block. Where there are only a few values, that
-    costs more than the plain formula: 4.4 times for one row of 176, 1.2 times for 16.
+    another way, and a row would depend, in its last bits, on how many rows there are. So there are
+    only whole blocks here: few values are moved to where such have room, of many the end is
+    computed once more. With that, and the checks of the operation, one row of 176 takes 1.6 times
+    as long as by the plain formula, 3 microseconds more.
     """
     if torch.get_num_threads() > 1:  # each has a part, with remains of its own
         return torch.div(values, values.neg().exp_().add_(1.0))
     values = values.contiguous()
-    result = F.silu(values)
     count = values.numel()
-    if count % BLOCK == 0:
-        return result
-    if count < BLOCK:
-        block = F.pad(values.flatten(), (0, BLOCK - count))
-        return F.silu(block)[:count].view(values.shape)
+    beyond = count % BLOCK
+    if not beyond:
+        return F.silu(values)
+    if count <= MOVED:
+        room = values.new_empty(count - beyond + BLOCK)
+        moved = room.as_strided(values.shape, values.stride()).copy_(values)
+        F.silu(room, inplace=True)
+        return moved
+    result = F.silu(values)
     first = count - BLOCK
     block = values.as_strided((BLOCK,), (1,), values.storage_offset() + first)
     result.as_strided((BLOCK,), (1,), first).copy_(F.silu(block))
