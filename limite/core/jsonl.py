@@ -7,6 +7,7 @@ whole lines (or one longer line), so that a cut file loses its last frame alone.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import math
@@ -183,7 +184,8 @@ def write_atomic(path: str | Path, data: bytes | str | Iterable[bytes | memoryvi
         os.replace(temporary, path)
         sync_directory(path.parent)
     except BaseException as error:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # where nothing can be written, nothing is there
+            temporary.unlink(missing_ok=True)
         if isinstance(error, OSError):
             raise storage_error(error, path, "free some and try again") from error
         raise
@@ -279,15 +281,11 @@ def _append(path: Path, data: bytes) -> None:
         raise storage_error(error, path, "free some and resume") from error
 
 
-def _blocks(path: Path) -> Iterator[bytes]:
-    return (chunk.data for chunk in chunks(path))
-
-
-def _split(blocks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
-    """Lines, and whether each ended in a newline."""
+def _split(path: Path) -> Iterator[tuple[bytes, bool]]:
+    """The lines of a file, and whether each ended in a newline."""
     pending: list[bytes] = []
-    for block in blocks:
-        *whole, rest = block.split(b"\n")
+    for chunk in chunks(path):
+        *whole, rest = chunk.data.split(b"\n")
         for piece in whole:
             pending.append(piece)
             yield b"".join(pending), True
@@ -306,7 +304,7 @@ def read_lines(path: str | Path) -> Iterator[bytes]:
     path = Path(path)
     count = 0
     try:
-        for line, ended in _split(_blocks(path)):
+        for line, ended in _split(path):
             if not ended:
                 raise EOFError("the last line is unfinished")
             yield line + b"\n"
@@ -333,7 +331,7 @@ def read_numbered(path: str | Path) -> Iterator[tuple[int, Any]]:
     path = Path(path)
     count = 0
     try:
-        for number, (line, ended) in enumerate(_split(_blocks(path)), start=1):
+        for number, (line, ended) in enumerate(_split(path), start=1):
             if not line.strip():
                 continue
             try:
@@ -363,7 +361,7 @@ def read_jsonl(path: str | Path, *, allow_unfinished: bool = False) -> Iterator[
     count = 0
     number = 0
     try:
-        for number, (line, ended) in enumerate(_split(_blocks(path)), start=1):
+        for number, (line, ended) in enumerate(_split(path), start=1):
             if not line.strip():
                 continue
             try:

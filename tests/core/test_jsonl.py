@@ -333,3 +333,16 @@ def test_a_whole_json_file_that_is_damaged_says_so(tmp_path: Path) -> None:
             read_json(path)
     with pytest.raises(LimiteError, match=r"absent\.json: No such file"):
         read_json(tmp_path / "absent.json")
+
+
+def test_where_nothing_can_be_written_that_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_arguments: Any, **_named: Any) -> Any:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", refuse)
+        patch.setattr(Path, "unlink", refuse)  # it refuses even to remove what is not there
+        with pytest.raises(LimiteError, match="Read-only file system"):
+            jsonl.write_atomic(tmp_path / "a.json", "{}")
