@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +12,9 @@ from limite.core.cli.table import show_json, show_table
 from limite.core.errors import LimiteError
 from limite.problems.gen.asking import sampling_options, server_options
 from limite.problems.gen.say import Real
+
+if TYPE_CHECKING:
+    from limite.evaluate.models import Model
 
 BUDGETS = ("fixed-response", "native-context", "reserved-prompt")
 EXPORTS = ("lm-eval", "lighteval")
@@ -23,6 +27,14 @@ PROFILES = ("chat-zero-shot", "base-few-shot", "base-zero-shot")
 @click.option(
     "--benchmark", metavar="FILE_OR_NAME",
     help="Problems: .jsonl, .jsonl.zst, .parquet, a saved data set, or a name that --list tells.",
+)  # fmt: skip
+@click.option(
+    "--suite", metavar="NAME[/TASK]",
+    help="Several benchmarks instead: limite, or math-extended, whose terms are the publisher's.",
+)  # fmt: skip
+@click.option(
+    "--data", metavar="DIR", type=click.Path(path_type=Path),
+    help="Of --suite math-extended: where the tasks' data sets lie.",
 )  # fmt: skip
 @click.option("--list", "listing", is_flag=True, help="Tell the benchmarks that are installed.")
 @click.option(
@@ -124,6 +136,8 @@ PROFILES = ("chat-zero-shot", "base-few-shot", "base-zero-shot")
 def eval_(
     models: tuple[str, ...],
     benchmark: str | None,
+    suite: str | None,
+    data: Path | None,
     listing: bool,
     against: str | None,
     stage: str | None,
@@ -209,7 +223,11 @@ def eval_(
                 raise LimiteError(f"{option}: belongs to --endpoint")
     elif model_name is None:
         raise LimiteError("--model-name: an endpoint is asked for a model by its name")
-    if benchmark is None:
+    if data is not None and suite is None:
+        raise LimiteError("--data: belongs to --suite math-extended")
+    if benchmark is not None and suite is not None:
+        raise LimiteError("--suite: has benchmarks of its own; give --benchmark or --suite")
+    if benchmark is None and suite is None:
         raise LimiteError("--benchmark: say which problems, FILE or a name; --list tells the names")
     from limite.evaluate.command import Wanted, evaluate
     from limite.evaluate.models import Terms
@@ -224,10 +242,19 @@ def eval_(
         named_budget=budget,
         slots=slots,
     )
+    published = suite is not None and suite.partition("/")[0] == "math-extended"
+    if published:
+        from limite.evaluate.suites.run import published_terms
+
+        terms = published_terms(profile, terms, _given())
+        if grading is None and verifier is None:
+            grading = "reference" if exact is None else "exact"
     terms.check()
-    more = []
-    if endpoint is not None and model_name is not None:
-        more.append(
+
+    def more() -> list[Model]:
+        if endpoint is None or model_name is None:
+            return []
+        return [
             served_model(
                 endpoint,
                 model_name,
@@ -238,14 +265,15 @@ def eval_(
                 timeout_s=timeout,
                 tell=_note,
             )
-        )
+        ]
+
     wanted = Wanted(
         models=models,
         against=against,
         stage=stage,
-        benchmark=benchmark,
+        benchmark=benchmark or "",
         terms=terms,
-        profile=profile,
+        profile=profile or ("chat-zero-shot" if published else None),
         instruction=instruction,
         system=system,
         thinking=thinking,
@@ -262,13 +290,27 @@ def eval_(
         exports=exports,
         allow_mismatch=allow_protocol_mismatch,
     )
-    found = evaluate(wanted, more, _note, _Progress())
+    if suite is not None:
+        from limite.evaluate.suites.run import run_suite
+
+        found = run_suite(suite, data, wanted, more, _note, _Progress())
+    else:
+        found = evaluate(wanted, more(), _note, _Progress())
     text = found.pop("text")
     if as_json:
         show_json(found)
         return
     click.echo(text)
     click.echo(f"{found['out']} holds report.html, this table, and every response")
+
+
+def _given() -> frozenset[str]:
+    """The options that somebody has typed."""
+    context = click.get_current_context()
+    default = click.core.ParameterSource.DEFAULT
+    return frozenset(
+        name for name in context.params if context.get_parameter_source(name) is not default
+    )
 
 
 def _note(text: str) -> None:

@@ -63,8 +63,17 @@ class Wanted:
 Say = Callable[[str], object]
 
 
-def evaluate(wanted: Wanted, more: Sequence[Model], note: Say, tell: Say) -> dict[str, Any]:
-    """Measures all models that were named, and ``more``; gives the summary it has written."""
+def evaluate(
+    wanted: Wanted,
+    more: Sequence[Model],
+    note: Say,
+    tell: Say,
+    read: Callable[[Verifier], ProblemSet] | None = None,
+) -> dict[str, Any]:
+    """Measures all models that were named, and ``more``; gives the summary it has written.
+
+    ``read`` gives the problems, where they are none that ``benchmark`` would be read as.
+    """
     earlier = _earlier(wanted.against)
     named = [*wanted.models]
     if wanted.against is not None and earlier is None:
@@ -78,9 +87,9 @@ def evaluate(wanted: Wanted, more: Sequence[Model], note: Say, tell: Say) -> dic
     for model in models:
         for text in model.notes:
             note(f"{model.name}: {text}")
-    benchmark = benchmark_named(wanted.benchmark)
+    benchmark = None if read is not None else benchmark_named(wanted.benchmark)
     verifier = _judge(wanted, local, benchmark)
-    problems = problem_set(wanted.benchmark, verifier)
+    problems = problem_set(wanted.benchmark, verifier) if read is None else read(verifier)
     samples = wanted.terms.samples or problems.samples or SAMPLES
     wanted = attrs.evolve(wanted, terms=attrs.evolve(wanted.terms, samples=samples))
     if wanted.terms.temperature == 0 and samples > 1:

@@ -32,6 +32,7 @@ class ProblemSet:
     licence: str = ""
     questions: Mapping[str, str] = attrs.field(factory=dict)
     samples: int | None = None
+    source: str = ""
 
     @property
     def record(self) -> dict[str, Any]:
@@ -41,6 +42,7 @@ class ProblemSet:
             "sha256": self.sha256,
             "problems": len(self.problems),
             "licence": self.licence or None,
+            **({"source": self.source} if self.source else {}),
         }
 
 
@@ -80,7 +82,7 @@ def problem_set(named: str, verifier: Verifier) -> ProblemSet:
     return ProblemSet(
         name=name_of(path),
         sha256=sha256_of(path),
-        problems=_checked(str(path), problems_in(path), verifier),
+        problems=checked(str(path), problems_in(path), verifier),
     )
 
 
@@ -112,14 +114,14 @@ def of_benchmark(name: str, benchmark: Benchmark, verifier: Verifier) -> Problem
     return ProblemSet(
         name=name,
         sha256=found,
-        problems=_checked(f"benchmark {name}", numbered, verifier),
+        problems=checked(f"benchmark {name}", numbered, verifier),
         licence=str(getattr(benchmark, "licence", "")),
         questions={} if question is None else {each.id: question(each) for each in problems},
         samples=getattr(benchmark, "samples", None),
     )
 
 
-def _checked(
+def checked(
     place: str, numbered: Iterable[tuple[int, Problem | Mistake]], verifier: Verifier
 ) -> list[Problem]:
     """The problems of a place, or a SettingsError with everything that is wrong with them."""

@@ -9,8 +9,13 @@ import pytest
 
 from limite.core.jsonl import read_json, read_jsonl
 from limite.evaluate.journal import JOURNAL, RESPONSES
+from limite.evaluate.models import Terms
+from limite.evaluate.suites.publisher import TASKS
+from limite.evaluate.suites.run import published_terms
 from tests.evaluate.asked import files_in
 from tests.problems.gen.chat_server import ChatServer, Told, told
+
+TERMS = Terms(samples=None, temperature=1.5, seed=1, max_tokens=None)
 
 
 class Counting(ChatServer):
@@ -174,6 +179,67 @@ def test_a_base_model_can_begin_within_its_thinking(ask, server, tmp_path):
     ):
         ended = ask(*more, out="none")
         assert (ended.code, said in ended.err) == (2, True), ended.err
+
+
+def test_a_published_suite_asks_in_its_own_words(evaluate, server, tmp_path):
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "math500.jsonl").write_text(
+        '{"problem": "4 or 2?", "answer": "\\\\frac{10}{2}"}\n{"problem": "3?", "answer": "9"}\n'
+    )
+    (data / "gsm8k.jsonl").write_text('{"question": "6?", "answer": "so\\n#### 1,007"}\n')
+    common = (
+        "--endpoint", server.url, "--model-name", "m", "--suite", "math-extended", "--data", data,
+        "--out", tmp_path / "out",
+    )  # fmt: skip
+    fixed = ("--budget", "fixed-response", "--max-tokens", 9)
+    ended = evaluate(*common, *fixed)
+    assert ended.code == 0, ended.err
+    assert "olympiadbench: no score: its prompts" in ended.out
+    assert "aime24: no score: its data are not there" in ended.out
+    found = read_json(tmp_path / "out" / "suite.json")
+    scores = {task: (each["correct"], each["total"]) for task, [each] in found["tasks"].items()}
+    assert scores == {"math500": (4, 8), "gsm8k": (0, 1)}  # "4 or 2?" is answered 5
+    [results] = read_json(tmp_path / "out" / "math500" / "summary.json")["models"]
+    revision = TASKS["math500"].revision
+    assert results["benchmark"]["source"] == f"HuggingFaceH4/MATH-500@{revision}@first2"
+    terms = results["protocol"]
+    assert (terms["temperature"], terms["top_p"], terms["seed"]) == (0.6, 0.95, 0)
+    assert results["grading"]["headline"] == "reference"
+    asked = {body["messages"][0]["content"] for body in server.bodies}
+    assert "6?\nPlease reason step by step, and put your final answer within \\boxed{}." in asked
+    for arguments, said in (
+        ((*common, *fixed, "--profile", "base-zero-shot"), "asks by chat-zero-shot or base-few"),
+        (common, "--served names the directory"),
+        ((*common[:4], "--suite", "math-extended"), "--data: say where"),
+        (
+            (*common[:4], *fixed, "--suite", "math-extended/aime24", "--data", data),
+            "none of aime24",
+        ),
+        ((*common[:4], "--suite", "math"), "--suite: no suite 'math'"),
+        ((*common, "--benchmark", "limite-sums"), "give --benchmark or --suite"),
+        ((*common[:4], "--benchmark", "p.jsonl", "--data", data), "--data: belongs to --suite"),
+    ):
+        ended = evaluate(*arguments)
+        assert (ended.code, said in ended.err) == (2, True), ended.err
+    (data / "gsm8k.jsonl").write_text('{"question": "6?", "answer": "7"}\n[]\n')
+    ended = evaluate(*common, *fixed, "--suite", "math-extended/gsm8k", "--out", tmp_path / "none")
+    assert ended.code == 2
+    assert "gsm8k.jsonl:1: 'answer': holds nothing to ask, or no answer" in ended.err
+    assert "gsm8k.jsonl:2: expected an object" in ended.err
+
+
+def test_the_tasks_of_the_contract_are_those_that_were_published():
+    asked = {name: (task.samples, bool(task.before)) for name, task in TASKS.items()}
+    assert asked["aime26"] == (32, True)
+    assert asked["math500"] == (4, False)
+    assert asked["gsm8k"] == (1, False)
+    assert sum(samples == 32 for samples, _ in asked.values()) == 7
+    base = published_terms("base-few-shot", TERMS, frozenset())
+    assert (base.temperature, base.samples, base.max_tokens) == (0.0, 1, 8192)
+    assert base.budget == "fixed-response"
+    chat = published_terms(None, TERMS, frozenset(["temperature"]))
+    assert (chat.temperature, chat.top_p, chat.budget) == (1.5, 0.95, "reserved-prompt")
 
 
 @pytest.mark.parametrize(
