@@ -19,6 +19,7 @@ PEERS = ("trl", "transformers", "reasoning-gym", "math-verify")
 
 MODULES = {
     "attention_steps": ("what a step of attention costs as rows grow", ()),
+    "evaluations": ("responses graded and reported, from their file to the page", ()),
     "generators": ("problems a second of every family", ()),
     "kernels": ("every operation of the kernel core beside its rivals", ()),
     "models": ("loading, reading and writing of whole models", ("transformers",)),

@@ -152,3 +152,27 @@ def test_a_claim_is_made_only_where_the_comparison_makes_it(evaluate, tmp_path):
     assert "and 5 further comparisons" in page
     unreliable = [({**each, "unreliable": True}, path) for each, path in models]
     assert "unreliable, the grader ran out of time" in render(unreliable, [], "")
+
+
+@pytest.mark.parametrize("stopped", ["measured.grade", "measured.write", "write_json", "render"])
+def test_a_stop_after_sampling_leaves_nothing_half_done(evaluate, tmp_path, monkeypatch, stopped):
+    """Ctrl-C while answers are graded or the page is drawn: the same command ends as if it had
+    not been, and samples nothing."""
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    assert evaluate(*COMMON, "--out", whole).code == 0
+
+    def interrupt(*_arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(f"limite.evaluate.command.{stopped}", interrupt)
+        ended = evaluate(*COMMON, "--out", out)
+    assert ended.code == 130
+    assert not (out / PAGE).exists()
+    with monkeypatch.context() as patched:
+        patched.setattr("limite.evaluate.models.LocalModel.sample", None)
+        ended = evaluate(*COMMON, "--out", out)
+    assert ended.code == 0, ended.err
+    ours, theirs = files_in(out), files_in(whole)
+    assert ours.keys() == theirs.keys()
+    assert all(ours[name] == theirs[name] for name in ours if not name.startswith("summary"))
