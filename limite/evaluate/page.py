@@ -17,7 +17,7 @@ from limite.core.recipe.report.curves import Panel
 from limite.core.recipe.report.shell import document
 from limite.core.recipe.report.words import escape
 from limite.evaluate.compare import SCOPE
-from limite.evaluate.told import overlap_text, short
+from limite.evaluate.told import budget_text, overlap_text, short
 
 PAGE = "report.html"
 MOST_PAIRS = 4
@@ -69,12 +69,12 @@ def _header(
         sentence += f", and {words.plural(more, 'further comparison')}" if more else ""
     else:
         sentence, claim = f"{short(first)}: {first['text']}", ""
-    budget = "the context" if terms["budget"] == "native-context" else f"{terms['max_tokens']:,}"
     facts = [
         ("Problems", f"{first['problems']:,}"),
         ("Responses to each", f"{first['samples']:,}"),
         ("Temperature", f"{terms['temperature']:g}"),
-        ("Budget in tokens", budget),
+        *([] if terms.get("top_p") is None else [("Top-p", f"{terms['top_p']:g}")]),
+        ("Budget", budget_text(terms)),
         ("Seed", str(terms["seed"])),
     ]
     rows = "".join(f"<div><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>" for k, v in facts)

@@ -22,13 +22,10 @@ def lines(
         yield ""
     first = models[0]
     terms = first["protocol"]
-    budget = {
-        "native-context": "the context behind each prompt",
-        "reserved-prompt": "the context without 4,096 tokens for the prompt",
-    }.get(terms["budget"], f"{terms['max_tokens']:,} tokens")
     yield (
         f"{first['benchmark']['name']}: {first['problems']:,} problems x {first['samples']} "
-        f"samples at temperature {terms['temperature']:g}, {_nucleus(terms)}budget: {budget}, "
+        f"samples at temperature {terms['temperature']:g}, {_nucleus(terms)}"
+        f"budget: {budget_text(terms)}, "
         f"seed {terms['seed']}"
     )
     yield f"sha256 {first['benchmark']['sha256']}"
@@ -86,6 +83,15 @@ def lines(
     for each in models:
         yield f"{short(each)}: {overlap_text(each['overlap'])}"
     yield from _protocols(models)
+
+
+def budget_text(terms: Mapping[str, Any]) -> str:
+    """How long a response may get."""
+    known = {
+        "native-context": "the context behind each prompt",
+        "reserved-prompt": "the context without 4,096 tokens for the prompt",
+    }
+    return known.get(terms["budget"], f"{terms['max_tokens']:,} tokens")
 
 
 def _nucleus(terms: Mapping[str, Any]) -> str:
