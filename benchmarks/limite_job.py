@@ -18,19 +18,22 @@ from benchmarks.turns import Turns
 
 turns = Turns()
 
-import attrs  # noqa: E402
-import tomli_w  # noqa: E402
-import torch  # noqa: E402
-from torch import Tensor  # noqa: E402
+from limite.core.cli.importing import importing  # noqa: E402
 
-import limite.core.recipe.runners.rl  # noqa: E402, F401
-import limite.core.rollout.sampler as sampling  # noqa: E402
-from limite.core.discover import load_registry  # noqa: E402
-from limite.core.hookspecs import Registrar  # noqa: E402
-from limite.core.kernels.layout import Layout  # noqa: E402
-from limite.core.kinds import LoggerContext  # noqa: E402
-from limite.core.recipe.engine import start  # noqa: E402
-from limite.core.types import Answer, Problem, Response, Verdict  # noqa: E402
+with importing():  # as `limite run` does
+    import attrs
+    import tomli_w
+    import torch
+    from torch import Tensor
+
+    import limite.core.recipe.runners.rl  # noqa: F401
+    import limite.core.rollout.sampler as sampling
+    from limite.core.discover import load_registry
+    from limite.core.hookspecs import Registrar
+    from limite.core.kernels.layout import Layout
+    from limite.core.kinds import LoggerContext
+    from limite.core.recipe.engine import start
+    from limite.core.types import Answer, Problem, Response, Verdict
 
 STEPS = 10_000
 
@@ -67,7 +70,7 @@ class Planned:
     def logits(self, hidden: Tensor) -> Tensor:
         found: Tensor = self.decoder.logits(hidden)
         if self.ends is None:
-            found[:, self.eos] = -1e4
+            found.select(1, self.eos).fill_(-1e4)
         else:
             found[:, self.eos] = torch.where(self.ends == self.position + 1, 1e4, -1e4)
         return found

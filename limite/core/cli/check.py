@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 import click
 
+from limite.core.cli.importing import importing
 from limite.core.cli.table import show_json, show_table
 from limite.core.errors import LimiteError, Mistake, SettingsError
 
@@ -34,8 +35,9 @@ def check(
     what their headers say must fit the model.
     """
     # Imported late: the shapes of a model need torch, and `limite --help` does not.
-    from limite.core.discover import load_registry
-    from limite.core.recipe.check import check_file
+    with importing():
+        from limite.core.discover import load_registry
+        from limite.core.recipe.check import check_file
 
     registry = load_registry()
     found: list[Mistake] = []

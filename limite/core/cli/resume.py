@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from limite.core.cli.importing import importing
 from limite.core.cli.say import Say
 
 
@@ -34,8 +35,9 @@ def resume(run: Path, overrides: tuple[str, ...], declared: tuple[str, ...], as_
     lists the differences, when the recipe or a version is not what it was. RUN may be a
     checkpoint instead: a damaged one is refused, where otherwise the one before it would do.
     """
-    from limite.core.recipe.engine import go_on
-    from limite.core.recipe.ranks.launch import launched
+    with importing():
+        from limite.core.recipe.engine import go_on
+        from limite.core.recipe.ranks.launch import launched
 
     with launched() as ranks:
         say = Say(quiet=as_json or ranks.rank > 0)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from limite.core.cli.importing import importing
 from limite.core.cli.say import Say
 
 
@@ -47,8 +48,9 @@ def run(
     With --only, RECIPE may be the folder of an earlier run: the stages named run again from what
     their predecessors left there, in a new folder.
     """
-    from limite.core.recipe.engine import start
-    from limite.core.recipe.ranks.launch import launched
+    with importing():
+        from limite.core.recipe.engine import start
+        from limite.core.recipe.ranks.launch import launched
 
     with launched() as ranks:
         say = Say(quiet=as_json or ranks.rank > 0)

@@ -220,6 +220,7 @@ class _Wave:
         self.done = torch.from_numpy(self.owners < 0).to(device)  # [R]
         self.row_budgets = torch.from_numpy(self.budgets).to(device)  # [R] tokens
         self.row_ends = set(self.budgets.tolist())
+        self.longest_prompt = int(self.prompts.max())
         self._draw_ahead()
         return kept
 
@@ -288,7 +289,7 @@ class _Wave:
         if finished >= max(ROWS, self.sampler.compact_at * self.rows):
             return True
         # A finished row must not step over the end of its cache.
-        return finished > 0 and int(self.prompts.max()) + self.position > self.capacity
+        return finished > 0 and self.longest_prompt + self.position > self.capacity
 
     def _sample(self) -> tuple[Tensor, Tensor]:
         """The next token of every row ``[R]`` and its log-probability ``[R]`` in nats."""
