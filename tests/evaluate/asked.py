@@ -4,37 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-RUN = """
-name = "letters"
-loggers = ["jsonl"]
-[model]
-type = "llama"
-width = 16
-layers = 1
-heads = 2
-kv_heads = 1
-head_width = 8
-mlp_width = 24
-context = 64
-[stages.sft]
-type = "sft"
-problems.sources.sum-chain = 1
-documents = 4
-steps = 1
-batch = 2
-[stages.more]
-type = "sft"
-problems.sources.sum-chain = 1
-documents = 4
-steps = 1
-batch = 2
-[stages.eval]
-type = "eval"
-problems.sources.sum-chain = 1
-count = 2
-samples = 1
-max_tokens = 4
-"""
+from tests.tiny_recipe import asked, head, llama, taught
+
+RUN = (
+    head("letters", llama())
+    + taught("sum-chain")
+    + taught("sum-chain", "more")
+    + asked("sum-chain")
+)
 
 
 def problem(number: int, **changed: object) -> dict[str, object]:

@@ -27,8 +27,8 @@ def report(run: Path, out: Path | None, as_json: bool) -> None:
     claims is printed here too.
     """
     from limite.core.recipe.report import read_run, write_pages
+    from limite.core.recipe.report.data import as_data
     from limite.core.recipe.report.remarks import remarks
-    from limite.core.recipe.report.summary import as_data
 
     if not run.exists() and (Path("runs") / run).is_dir():
         run = Path("runs") / run

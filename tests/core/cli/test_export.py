@@ -17,26 +17,9 @@ from limite.core.cli.sizes import UNITS, parse_bytes, shown_bytes
 from limite.core.errors import LimiteError
 from limite.core.recipe.engine import start
 from tests.core.pretrained.words import write_words
+from tests.tiny_recipe import head, llama, taught
 
-RECIPE = """
-name = "toy"
-loggers = ["jsonl"]
-[model]
-type = "llama"
-width = 16
-layers = 2
-heads = 2
-kv_heads = 1
-head_width = 8
-mlp_width = 24
-context = 64
-[stages.sft]
-type = "sft"
-problems.sources.linear-equation = 1
-documents = 4
-steps = 1
-batch = 2
-"""
+RECIPE = head("toy", llama(2)) + taught("linear-equation")
 ROWS = 54  # three special ids, and 51 characters
 PARAMETERS = ROWS * 16 + 2 * (2 * 16 * 16 + 2 * 16 * 8 + 3 * 16 * 24 + 2 * 16) + 16
 

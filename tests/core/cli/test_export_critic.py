@@ -18,20 +18,11 @@ from limite.core.pretrained.critic import load_critic
 from limite.core.recipe.context import model_of
 from limite.core.recipe.engine import start
 from limite.core.recipe.trained import critic_of, trained
+from tests.tiny_recipe import head, llama
 
-RECIPE = """
-name = "toy"
-loggers = ["jsonl"]
-[model]
-type = "llama"
-width = 16
-layers = 2
-heads = 2
-kv_heads = 1
-head_width = 8
-mlp_width = 24
-context = 64
-[stages.sft]
+RECIPE = (
+    head("toy", llama(2))
+    + """[stages.sft]
 type = "sft"
 problems = { sources = { linear-equation = 1 }, difficulty = [0.0, 0.0] }
 documents = 40
@@ -66,6 +57,7 @@ objective = "ppo-critic"
 stop_after_flat_batches = 99
 critic = { start = "fit" }
 """
+)
 
 
 @pytest.fixture(scope="module")

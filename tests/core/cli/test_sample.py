@@ -18,33 +18,12 @@ from limite.core.pretrained.save import save_pretrained
 from limite.core.pretrained.tokenizer import PretrainedTokenizer
 from limite.core.recipe.engine import start
 from tests.core.pretrained.words import CHATML, write_words
+from tests.tiny_recipe import head, llama, taught
 
 SPEC = LlamaSpec(
     width=16, layers=1, heads=2, kv_heads=1, head_width=8, mlp_width=24, context=64,
     vocabulary=370,
 )  # fmt: skip
-RUN = """
-name = "{name}"
-loggers = ["jsonl"]
-{model}
-[stages.sft]
-type = "sft"
-problems.sources.linear-equation = 1
-documents = 4
-steps = 1
-batch = 2
-"""
-LETTERS = """
-[model]
-type = "llama"
-width = 16
-layers = 1
-heads = 2
-kv_heads = 1
-head_width = 8
-mlp_width = 24
-context = 64
-"""
 QUESTION = "2+2=?"
 
 
@@ -54,8 +33,8 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sample")
     save_pretrained(build_decoder(SPEC.filled(), 1), folder / "model")
     write_words(folder / "model", generation={"eos_token_id": 0}, template=CHATML)
-    for name, model in (("words", f'model = "{folder / "model"}"'), ("letters", LETTERS)):
-        (folder / f"{name}.toml").write_text(RUN.format(name=name, model=model))
+    for name, model in (("words", f'model = "{folder / "model"}"\n'), ("letters", llama())):
+        (folder / f"{name}.toml").write_text(head(name, model) + taught("linear-equation"))
         start(folder / f"{name}.toml", out=folder / "runs", name=name, echo=lambda _line: None)
     return folder
 

@@ -36,6 +36,7 @@ from limite.core.recipe.load import load_recipe
 from limite.core.recipe.trained import Trained, trained
 from limite.core.types import Answer, Problem
 from tests.core.pretrained.words import CHATML, write_words
+from tests.tiny_recipe import sizes
 
 STAGES = """
 name = "toy"
@@ -65,13 +66,11 @@ documents = 12
 steps = 1
 batch = 4
 """
-SIZES = (
-    "width = 16\nlayers = 2\nheads = 2\nkv_heads = 1\nhead_width = 8\nmlp_width = 24\ncontext = 64"
-)
+SIZES = sizes(2)
 MODELS = {
-    "limite": f"[model]\n{SIZES}\nattention = {{ type = 'local-global', window = 5 }}",
-    "llama": f"[model]\ntype = 'llama'\n{SIZES}\ntied_head = false",
-    "limite-variant": f"[model]\n{SIZES}\nattention = {{ type = 'simplicial', every = 2 }}",
+    "limite": f"[model]\n{SIZES}attention = {{ type = 'local-global', window = 5 }}",
+    "llama": f"[model]\ntype = 'llama'\n{SIZES}tied_head = false",
+    "limite-variant": f"[model]\n{SIZES}attention = {{ type = 'simplicial', every = 2 }}",
 }
 PROBLEM = Problem(problem="3x+4=19, x=?", answer=Answer(type="integer", value="5"))
 

@@ -15,32 +15,9 @@ from limite.problems import files
 from limite.problems.gen import local_policy
 from limite.problems.gen.rates import Rates
 from tests.problems.gen.chat_server import ChatServer, told
+from tests.tiny_recipe import asked, head, llama, taught
 
-RUN = """
-name = "letters"
-loggers = ["jsonl"]
-[model]
-type = "llama"
-width = 16
-layers = 1
-heads = 2
-kv_heads = 1
-head_width = 8
-mlp_width = 24
-context = 64
-[stages.sft]
-type = "sft"
-problems.sources.sum-chain = 1
-documents = 4
-steps = 1
-batch = 2
-[stages.eval]
-type = "eval"
-problems.sources.sum-chain = 1
-count = 2
-samples = 1
-max_tokens = 4
-"""
+RUN = head("letters", llama()) + taught("sum-chain") + asked("sum-chain")
 SECRET = "sk-very-secret"
 
 

@@ -15,7 +15,7 @@ import pytest
 from limite.core import jsonl
 from limite.core.errors import LimiteError
 from limite.core.recipe.report import canvas, curves, read_run, write_report
-from limite.core.recipe.report.summary import as_data
+from limite.core.recipe.report.data import as_data
 
 INLINE = {"span", "strong", "small", "a"}
 VOID = {"meta", "link", "br", "hr", "img", "input"}
