@@ -65,7 +65,7 @@ worked = {"coarse": 0.5, "fine": 0.5, "words": 1.0}
 
 base = Pretrain(
     made=MadeTexts(problems=problems, styles=every_style, documents=8000),
-    steps=500,
+    steps=900,
     batch_tokens=1536,
     microbatch_tokens=1536,
     shuffle_documents=8000,
@@ -80,7 +80,7 @@ def onward(seed: int, factor: float) -> Pretrain:
         base,
         start="base",
         seed=seed,
-        steps=60,
+        steps=100,
         optimizer=Muon(lr=0.02 * factor, other_lr_ratio=1.0),
         lr_schedule=WarmupStableDecay(warmup_steps=0, decay_share=1.0),
     )
@@ -88,7 +88,7 @@ def onward(seed: int, factor: float) -> Pretrain:
 
 rl1 = RL(
     problems=problems,
-    steps=16,
+    steps=30,
     groups=100,
     rollouts=8,
     off_policy_updates=19,
@@ -148,7 +148,7 @@ recipe = Recipe(
             problems=problems,
             styles=worked,
             documents=8000,
-            steps=900,
+            steps=1800,
             batch=32,
             optimizer=Muon(lr=0.02, other_lr_ratio=1.0),
             lr_schedule=WarmupStableDecay(warmup_steps=20, decay_share=0.4),
@@ -160,7 +160,7 @@ recipe = Recipe(
             taught=Taught(problems=problems, count=4000, max_tokens=TOKENS),
             objective=TopKDistill(),
             listed_tokens=8,
-            steps=200,
+            steps=300,
             batch=40,
             optimizer=AdamW(lr=2e-3),
             lr_schedule=Cosine(),
@@ -178,7 +178,7 @@ recipe = Recipe(
         "after-dpo": held_out("dpo", "kd"),
         "rl1": rl1,
         "after-rl1": held_out("rl1", "dpo"),
-        "rl2": evolve(rl1, steps=14, off_policy_updates=9),
+        "rl2": evolve(rl1, steps=24, off_policy_updates=9),
         "after-rl2": held_out("rl2", "rl1"),
         "sft-a": solved(21, 0.003, "rl2"),
         "after-sft-a": held_out("sft-a", "rl2"),
@@ -196,7 +196,7 @@ recipe = Recipe(
         "rl3": evolve(
             rl1,
             start="sft2",
-            steps=14,
+            steps=24,
             off_policy_updates=7,
             objective=DPPOCritic(),
             critic=CriticSettings(start="critic", mode="frozen"),
