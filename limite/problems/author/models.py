@@ -10,6 +10,7 @@ import attrs
 
 from limite.core.discover import load_registry
 from limite.core.endpoint.client import Address, Client
+from limite.core.errors import LimiteError
 from limite.core.kinds import Verifier
 from limite.problems.author.aim import Aim, Behind, Here
 from limite.problems.author.budget import Budget
@@ -42,6 +43,16 @@ class Models:
             for each in policy.notes if policy is not None else ():
                 note(each)
         return found
+
+    def refuse(self, given: Settings, prompt: str) -> None:
+        """Raises LimiteError where the writer cannot read what it would be asked."""
+        if self.writer is None:
+            return
+        try:
+            self.writer.reads(prompt)
+        except LimiteError as error:
+            self.writer.close()
+            raise LimiteError(f"--local {given.local}: cannot be asked to write: {error}") from None
 
     def name(self, given: Settings) -> str:
         """The writer's, as records hold it."""

@@ -48,6 +48,8 @@ class Counts:
     failed: int
     rejected: Counter[str]
     topics: Counter[str]
+    failures: Counter[str] = attrs.field(factory=Counter)
+    """Why no reply came."""
     rates: Sequence[float] = ()
     """The pass rates that were measured, of problems that are kept."""
     variants: int = 0
@@ -64,6 +66,7 @@ class Counts:
             accepted=len(accepted),
             failed=outcomes["failed"],
             rejected=Counter(rejected),
+            failures=Counter(each["reason"] for each in others if each["outcome"] == "failed"),
             topics=Counter(each["topic"] for each in accepted),
             rates=[each["pass_rate"] for each in accepted if "pass_rate" in each],
             variants=sum(len(each.get("variants", ())) for each in accepted),
@@ -126,12 +129,16 @@ class Counts:
     @property
     def text(self) -> str:
         """One line that adds up."""
-        most = ", ".join(f"{count:,} {reason}" for reason, count in self.rejected.most_common())
-        told = f" ({most})" if most else ""
         return (
             f"{self.asked:,} asked = {self.accepted:,} accepted + "
-            f"{self.rejected.total():,} rejected{told} + {self.failed:,} failed"
+            f"{self.rejected.total():,} rejected{_listed(self.rejected)} + "
+            f"{self.failed:,} failed{_listed(self.failures)}"
         )
+
+
+def _listed(reasons: Counter[str]) -> str:
+    most = ", ".join(f"{count:,} {reason}" for reason, count in reasons.most_common())
+    return f" ({most})" if most else ""
 
 
 def money(value: float | None) -> str:

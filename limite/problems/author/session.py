@@ -31,7 +31,7 @@ from limite.problems.author.quorum import Terms
 from limite.problems.author.report import Counts, spent, spent_text
 from limite.problems.author.run import Run
 from limite.problems.author.settings import Settings, refuse, wanted
-from limite.problems.author.topics import Topic, read_topics
+from limite.problems.author.topics import Topic, drawn, read_topics
 from limite.problems.gen.output import beside
 from limite.problems.sandbox.limits import MIB
 from limite.problems.sandbox.pool import WEAK, WeakSandbox
@@ -95,6 +95,7 @@ def author_file(given: Settings) -> None:
     if given.dry_run:
         show_plan(given, topics, pipeline, budget.prices)
         return
+    models.refuse(given, pipeline.prompt(0, drawn(topics, given.seed, 0), ()))
     assert given.out is not None
     try:
         runner.start()

@@ -13,7 +13,7 @@ from limite.core.cli.model_place import found_model
 from limite.core.errors import LimiteError
 from limite.core.jsonl import dumps
 from limite.core.kinds import Verifier
-from limite.core.types import Problem
+from limite.core.types import Answer, Problem
 from limite.problems.gen.output import file_hash
 from limite.problems.gen.policies import INSTRUCTION, Reply, asked
 
@@ -104,6 +104,10 @@ class LocalPolicy:
                 place, number = owners[index]
                 replies[place][number] = Reply(text=response.text)
         return replies
+
+    def reads(self, text: str) -> None:
+        """Raises LimiteError where it cannot read a question, or has no room to answer it."""
+        self._prompt(Problem(problem=text, answer=Answer(type="integer", value="0")))
 
     def _prompt(self, problem: Problem) -> tuple[tuple[int, ...], int]:
         """What the model reads, and how many tokens a response may have."""

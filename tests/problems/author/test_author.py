@@ -16,6 +16,7 @@ from pathlib import Path
 import attrs
 import pytest
 
+from limite.core.errors import LimiteError
 from limite.core.hookspecs import Registrar
 from limite.core.jsonl import read_json, read_jsonl
 from limite.core.registry import Registry
@@ -304,6 +305,10 @@ class Here:
         self.asked += 1
         return [[Reply(text=self.replay.answered(each.problem)[1])] for each in problems]
 
+    def reads(self, text: str) -> None:
+        if "one new mathematics problem" not in text or self.record["max_tokens"] == 7:
+            raise LimiteError("the tokenizer's alphabet has no 'W'")
+
     def close(self) -> None:
         self.replay._server.server_close()
 
@@ -320,6 +325,10 @@ def test_a_model_that_is_here_writes_too_and_what_it_wrote_is_kept(
     again = gen(*arguments, "--force")
     assert "this call: 0 requests" in again.out
     assert (tmp_path / "p.jsonl").read_bytes() == before
+    ended = gen(*arguments, "--max-tokens", 7, "-o", tmp_path / "q.jsonl")
+    assert ended.code == 2
+    assert "cannot be asked to write: the tokenizer's alphabet has no 'W'" in ended.err
+    assert not [*tmp_path.glob("q.jsonl*")]
     ended = gen(*arguments, "--model", "m")
     assert "--model: belongs to --endpoint" in ended.err
 
