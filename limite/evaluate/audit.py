@@ -53,6 +53,8 @@ class Audit:
     violations: tuple[Violation, ...]
     unseen: tuple[str, ...]
     endings: Mapping[str, int]
+    missing: str = ""
+    """Which responses are not there though others of their number are; no rule is broken by it."""
 
     @property
     def clean(self) -> bool:
@@ -114,6 +116,7 @@ def audit(
         violations=tuple(sorted(violations, key=lambda each: each.line)),
         unseen=tuple(f"{what} ({times:,} responses)" for what, times in seen.unseen.items()),
         endings=dict(sorted(endings.items())),
+        missing=_missing(seen),
     )
 
 
@@ -236,6 +239,29 @@ def _ending_faults(
         yield f"its finish reason is {reason!r} and its last token is {last}"
     if length == given and not ended and reason not in ("length", "stop", "eos"):
         yield f"its budget is used up, and its finish reason is {reason!r}"
+
+
+def _missing(seen: _Seen) -> str:
+    """The first problem that lacks a sample which another problem of the model has."""
+    samples: dict[str, int] = {}
+    lines: dict[tuple[str, str], int] = {}
+    for (model, problem, sample), line in seen.places.items():
+        samples[model] = max(samples.get(model, 0), sample + 1)
+        lines.setdefault((model, problem), line)
+    gone = [
+        (line, problem, sample)
+        for (model, problem), line in lines.items()
+        for sample in range(samples[model])
+        if (model, problem, sample) not in seen.places
+    ]
+    if not gone:
+        return ""
+    line, problem, sample = gone[0]
+    more = f" and {len(gone) - 1:,} others" if len(gone) > 1 else ""
+    return (
+        f"sample {sample} of problem {problem} (line {line}){more}: a score of the responses that "
+        "are there would favour short ones"
+    )
 
 
 def _cut_offs(seen: _Seen) -> Iterator[Violation]:

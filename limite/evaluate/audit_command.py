@@ -83,6 +83,7 @@ def audited(
         "endings": dict(found.endings),
         "violations": [attrs.asdict(each) for each in found.violations],
         "unseen": list(found.unseen),
+        "missing": found.missing or None,
         "imported": None if foreign is None else foreign.layout,
     }
     if correct_eos:

@@ -25,6 +25,8 @@ def tell_audit(path: Path, *, as_json: bool, **options: Any) -> None:
         click.echo(f"{path}: {found['responses']:,} responses ({endings}): {_verdict(found)}")
         for what in found["unseen"]:
             click.echo(f"not looked at: {what}")
+        if found["missing"]:
+            click.echo(f"not there: {found['missing']}")
         if "correction" in found:
             _tell_correction(found["correction"])
     wrong = found["violations"]

@@ -74,6 +74,7 @@ def evaluate(
 
     ``read`` gives the problems, where they are none that ``benchmark`` would be read as.
     """
+    wanted = attrs.evolve(wanted, against=_folder(wanted.against))
     earlier = _earlier(wanted.against)
     named = [*wanted.models]
     if wanted.against is not None and earlier is None:
@@ -137,6 +138,19 @@ def evaluate(
     write_atomic(out / TABLE, table)
     write_atomic(out / PAGE, render(shown, pairs, mismatch))
     return {**summary, "text": table}
+
+
+def _folder(against: str | None) -> str | None:
+    """Of what an evaluation has left as a whole, the folder of its only model."""
+    if against is None or not (Path(against) / SUMMARY).is_file():
+        return against
+    within = sorted(str(each.parent) for each in Path(against).glob(f"*/{RESULTS}"))
+    if len(within) != 1:
+        raise LimiteError(
+            f"--against: {against} holds the results of several models; name one: "
+            f"{', '.join(within) or 'there are none'}"
+        )
+    return within[0]
 
 
 def _earlier(against: str | None) -> dict[str, Any] | None:

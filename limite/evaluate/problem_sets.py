@@ -128,14 +128,18 @@ def checked(
     problems: list[Problem] = []
     numbers: list[int] = []
     lines: dict[str, int] = {}
+    texts: dict[str, int] = {}
     wrong: list[Mistake] = []
     for number, found in numbered:
         if isinstance(found, Problem) and found.id in lines:
             found = Mistake(f"the problem of line {lines[found.id]} again", file=place, line=number)
+        elif isinstance(found, Problem) and found.problem in texts:
+            message = f"asks what line {texts[found.problem]} asks, and has another answer"
+            found = Mistake(message, file=place, line=number)
         if isinstance(found, Mistake):
             wrong.append(found)
             continue
-        lines[found.id] = number
+        lines[found.id] = texts[found.problem] = number
         problems.append(found)
         numbers.append(number)
     if not problems and not wrong:

@@ -68,7 +68,7 @@ def refuse_other_protocol(
     if ours["protocol_id"] == theirs["protocol_id"]:
         return
     mine, other = ours["protocol"], theirs["protocol"]
-    terms = [term for term in mine if term not in other or mine[term] != other[term]]
+    terms = [term for term in mine if mine[term] != other.get(term)]
     shown = ", ".join(
         f"{term} ({_brief(other.get(term))} -> {_brief(mine[term])})" for term in terms
     )

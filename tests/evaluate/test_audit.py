@@ -50,6 +50,16 @@ def test_clean_responses_of_both_endings_are_native(tmp_path):
     assert found.responses == 2
 
 
+def test_responses_that_are_not_there_are_named(tmp_path):
+    whole = [record(0), record(1), record(0, "q"), record(1, "q")]
+    assert told(tmp_path, *whole)[0].missing == ""
+    found, wrong = told(tmp_path, *whole[:2], whole[3])
+    assert (found.clean, wrong) == (True, [])
+    assert found.missing.startswith("sample 0 of problem q (line 3): a score")
+    few = [record(2), record(0, "q"), record(2, "q"), record(1, "q")]
+    assert "and 1 others" in told(tmp_path, *few)[0].missing
+
+
 @pytest.mark.parametrize(
     ("broken", "said"),
     [

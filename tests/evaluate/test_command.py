@@ -209,8 +209,7 @@ def test_mistakes_are_told_before_anything_is_sampled(evaluate, tmp_path, monkey
 
 def test_another_protocol_is_refused_or_said_first(evaluate, tmp_path):
     assert evaluate(*COMMON, "--out", tmp_path / "one").code == 0
-    [earlier] = [path for path in (tmp_path / "one").iterdir() if path.is_dir()]
-    other = (*COMMON, "--stage", "sft", "--against", earlier, "--out", tmp_path / "two")
+    other = (*COMMON, "--stage", "sft", "--against", tmp_path / "one", "--out", tmp_path / "two")
     ended = evaluate(*other)
     assert ended.code == 0, ended.err
     ended = evaluate(*other[:-1], tmp_path / "three", "--seed", 2)

@@ -142,3 +142,10 @@ def test_a_folder_that_is_no_data_set_and_a_misspelt_name_are_told(tmp_path):
     with pytest.raises(LimiteError, match="did you mean 'limite-easy'"):
         problem_set("limite-eazy", Mathematics())
     assert problem_sets.benchmark_named("nowhere/limite-easy") is None
+
+
+def test_one_question_with_two_answers_is_refused(tmp_path):
+    two = [problem(1), problem(1, answer={"type": "integer", "value": "3"})]
+    (tmp_path / "p.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in two))
+    with pytest.raises(LimiteError, match=r"p\.jsonl:2: asks what line 1 asks, and has another"):
+        problem_set(str(tmp_path / "p.jsonl"), Mathematics())
