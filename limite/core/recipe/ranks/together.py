@@ -14,11 +14,12 @@ from torch import Tensor, nn
 
 from limite.core.actor.rendezvous import Store, StoreRendezvous
 from limite.core.errors import LimiteError, RunFailed
+from limite.core.explained_variance import ExplainedVariance
 from limite.core.recipe.ranks.beats import Beats
 from limite.core.recipe.ranks.gradients import sum_gradients
 from limite.core.recipe.ranks.ranks import Metrics
 from limite.core.recipe.ranks.shares import shares
-from limite.core.types import ExplainedVariance, Metric
+from limite.core.types import Metric
 
 ENDED = "limite/ended"
 LOOK_EVERY_S = 0.1
