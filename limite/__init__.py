@@ -124,7 +124,11 @@ if TYPE_CHECKING:
     from limite.problems.procedural.gcd import Gcd as Gcd
     from limite.problems.procedural.linear_equation import LinearEquation as LinearEquation
     from limite.problems.procedural.linear_system import LinearSystem as LinearSystem
+    from limite.problems.procedural.mean import Mean as Mean
     from limite.problems.procedural.modular_expression import ModularExpression as ModularExpression
+    from limite.problems.procedural.product import Product as Product
+    from limite.problems.procedural.progression import Progression as Progression
+    from limite.problems.procedural.quotient import Quotient as Quotient
     from limite.problems.procedural.sum_chain import SumChain as SumChain
     from limite.problems.verifiers.exact import Exact as Exact
     from limite.problems.verifiers.mathematics import Mathematics as Mathematics
@@ -200,7 +204,11 @@ _MODULES = {
     "limite.problems.procedural.gcd": "Gcd",
     "limite.problems.procedural.linear_equation": "LinearEquation",
     "limite.problems.procedural.linear_system": "LinearSystem",
+    "limite.problems.procedural.mean": "Mean",
     "limite.problems.procedural.modular_expression": "ModularExpression",
+    "limite.problems.procedural.product": "Product",
+    "limite.problems.procedural.progression": "Progression",
+    "limite.problems.procedural.quotient": "Quotient",
     "limite.problems.procedural.sum_chain": "SumChain",
     "limite.problems.verifiers.exact": "Exact",
     "limite.problems.verifiers.mathematics": "Mathematics",
