@@ -37,9 +37,10 @@ def resume(run: Path, overrides: tuple[str, ...], declared: tuple[str, ...], as_
     """
     with importing():
         from limite.core.recipe.engine import go_on
+        from limite.core.recipe.going_on import device_of
         from limite.core.recipe.ranks.launch import launched
 
-    with launched() as ranks:
+    with launched(device_of(run)) as ranks:
         say = Say(quiet=as_json or ranks.rank > 0)
         result = go_on(
             run, overrides=overrides, declared=declared, echo=say.line, live=say.live, ranks=ranks

@@ -34,6 +34,12 @@ from limite.core.cli.say import Say
     metavar="STAGE",
     help="Run this stage alone; RECIPE is then an earlier run, whose other stages are kept.",
 )
+@click.option(
+    "--device",
+    default="cpu",
+    show_default=True,
+    help="Where to compute: cpu, or cuda for a GPU, which has not been tried yet.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def run(
     recipe: Path,
@@ -41,6 +47,7 @@ def run(
     out: Path,
     name: str | None,
     only: tuple[str, ...],
+    device: str,
     as_json: bool,
 ) -> None:
     """Run RECIPE, a .py or .toml file, and leave everything it did in a new folder.
@@ -52,7 +59,7 @@ def run(
         from limite.core.recipe.engine import start
         from limite.core.recipe.ranks.launch import launched
 
-    with launched() as ranks:
+    with launched(device) as ranks:
         say = Say(quiet=as_json or ranks.rank > 0)
         result = start(
             recipe,

@@ -161,7 +161,8 @@ class StageContext:
     def new_decoder(self, *, values: bool = True) -> Decoder:
         """A decoder with the run's initial weights; any, without ``values``."""
         seeds = Seeds(self.recipe.seed).child("weights")
-        return settings_of(self.recipe).decoder(self.tokenizer.vocabulary, seeds, values=values)
+        made = settings_of(self.recipe).decoder(self.tokenizer.vocabulary, seeds, values=values)
+        return made.to(self.ranks.device)
 
     def start_stage(self) -> str | None:
         """The stage whose weights this one begins with; None means new weights, or no such one."""

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import attrs
+import torch
 
 from limite.core.checkpoint.background import CheckpointWriter
 from limite.core.device import deterministic, threads_for
 from limite.core.discover import load_registry
-from limite.core.errors import LimiteError, RunFailed
+from limite.core.errors import LimiteError
 from limite.core.jsonl import read_json, storage_error
 from limite.core.kernels.dispatch import Survey
 from limite.core.model.init import build_decoder, count_parameters
@@ -24,7 +24,6 @@ from limite.core.recipe.check import check_file
 from limite.core.recipe.context import (
     RunStopped,
     StageContext,
-    earlier_training,
     model_of,
     settings_of,
 )
@@ -38,9 +37,9 @@ from limite.core.recipe.going_on import (
 )
 from limite.core.recipe.kernel_checks import distributions, kernels_of
 from limite.core.recipe.load import LoadedRecipe, load_recipe
+from limite.core.recipe.one_stage import run_stage
 from limite.core.recipe.only import (
     chosen_stages,
-    needed_by,
     refuse_missing_starts,
     refuse_other_settings,
     take_over,
@@ -116,8 +115,8 @@ def start(
         refuse_other_settings(loaded, earlier, chosen)
     else:
         refuse_missing_starts(loaded.recipe, chosen)
-    kernels = kernels_of(loaded.recipe)
     ranks = ranks or OneRank()
+    kernels = kernels_of(loaded.recipe, ranks.device)
     receipt = receipt_of(loaded, registry, chosen, kernels, ranks)
     refuse_different_ranks(ranks, receipt)
     refuse_unequal_shares(ranks, loaded.recipe, chosen)
@@ -175,7 +174,7 @@ def go_on(
                 wanted, _ = check_file(run.path / RECIPE, overrides, registry)
         was = run.receipt()
         chosen = [name for name in loaded.recipe.stages if name in was["only"]]
-        kernels = kernels_of(loaded.recipe)
+        kernels = kernels_of(loaded.recipe, ranks.device)
         now = receipt_of(loaded, registry, chosen, kernels, ranks)
         refuse_different_ranks(ranks, now)
         refuse_unequal_shares(ranks, loaded.recipe, chosen)
@@ -190,7 +189,7 @@ def go_on(
             echo("other circumstances than before, which may change bits: " + "; ".join(elsewhere))
         ranks.host.arrive("what has changed since the run began")
         if place is not None:
-            kernels = kernels_of(wanted.recipe)
+            kernels = kernels_of(wanted.recipe, ranks.device)
         if ranks.rank == 0:
             if place is not None:
                 context = context_of(run, loaded, registry, place.stage, StopRequest(), echo, live)
@@ -249,6 +248,7 @@ def receipt_of(
         },
         kernels={op: choice.name for op, choice in kernels.choices.items()},
         threads=threads_for(parameters),
+        device=torch.device(ranks.device).type,
         seeds={"recipe": loaded.recipe.seed},
     )
     if ranks.world_size > 1:
@@ -359,72 +359,5 @@ def execute(
             name: read_json(run.stage(name) / RESULTS)
             for name in loaded.recipe.stages
             if (run.stage(name) / RESULTS).exists()
-        },
-    )
-
-
-def refuse_changed_files(context: StageContext) -> None:
-    """Refuses to build on finished stages whose files are not what their receipts say."""
-    earlier = {
-        *needed_by(context.recipe, context.name),
-        *earlier_training(context.recipe, context.name),
-    }
-    for name in sorted(earlier):
-        changed = context.run.stage_changes(name)
-        if changed:
-            raise LimiteError(
-                f"stage {context.name!r} builds on {name!r}, whose files are not what its receipt "
-                f"in {context.run.path} says: {', '.join(changed[:5])}"
-            )
-
-
-def run_stage(context: StageContext) -> None:
-    """Runs one stage unless its receipt says that it is finished."""
-    if context.run.stage_receipt(context.name) is not None:
-        context.echo(f"{context.name}: finished before")
-        return
-    ranks, what = context.ranks, f"stage {context.name!r}"
-    if context.writes:
-        refuse_changed_files(context)
-        context.run.start_stage(context.name)
-        context.run.forget_failure(context.name)
-    ranks.host.arrive(f"the beginning of {what}")
-    if context.stage.shared_out:
-        outcome = do_stage(context)
-        if context.writes:
-            finish_stage(context, outcome)
-    elif context.writes:
-        alone = attrs.evolve(context, ranks=OneRank())
-        finish_stage(alone, do_stage(alone))
-    ranks.follow(f"the end of {what}")
-
-
-def do_stage(context: StageContext) -> Mapping[str, Any]:
-    """What came of a stage, which is run to its end."""
-    module, _, function = context.stage.runner.partition(":")
-    about = {"stage": context.name, "type": context.stage.kind}
-    try:
-        with context.writer:
-            outcome: Mapping[str, Any] = getattr(importlib.import_module(module), function)(context)
-            return outcome
-    except RunStopped:
-        raise
-    except RunFailed as error:
-        with contextlib.suppress(LimiteError):
-            if context.writes:
-                context.run.fail_stage(context.name, {**about, "error": str(error)})
-        raise
-
-
-def finish_stage(context: StageContext, outcome: Mapping[str, Any]) -> None:
-    """Leaves the receipt of a stage."""
-    context.run.finish_stage(
-        context.name,
-        {
-            "stage": context.name,
-            "type": context.stage.kind,
-            "health": context.health(outcome.get("updates")),
-            "start": context.origin(),
-            **outcome,
         },
     )

@@ -52,6 +52,12 @@ def refuse_other_than_newest(run: RunDirectory, checkpoint: Path) -> None:
         )
 
 
+def device_of(path: Path) -> str:
+    """Where the run in ``path`` was computed, or one of its checkpoints."""
+    run, _ = named_checkpoint(path)
+    return str(RunDirectory.open(run).receipt().get("device", "cpu"))
+
+
 def place_of(run: RunDirectory, chosen: Sequence[str]) -> Place | None:
     """The first stage that is not finished, and its newest good step; None after the last."""
     for name in chosen:

@@ -52,9 +52,10 @@ def kernel_survey(
     return survey(Case(op, device, dtype, None if op in WITHOUT_HEADS else width) for op in needed)
 
 
-def kernels_of(recipe: Recipe) -> Survey:
+def kernels_of(recipe: Recipe, device: str = "cpu") -> Survey:
     """The same for a sound recipe that is about to run; a LimiteError says what cannot be."""
-    found = kernel_survey(recipe, build_decoder(model_of(recipe), device="meta"))
+    shapes = build_decoder(model_of(recipe), device="meta")
+    found = kernel_survey(recipe, shapes, device=torch.device(device).type)
     if found.faults:
         raise LimiteError("\n".join(found.faults))
     return found

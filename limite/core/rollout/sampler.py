@@ -29,6 +29,7 @@ from limite.core.kernels.layout import Layout
 from limite.core.kinds import Request
 from limite.core.model.settings import DecoderSpec
 from limite.core.rollout.budget import check_response
+from limite.core.rollout.draw import inverse
 from limite.core.rollout.repetition import RepetitionDetector, Texts
 from limite.core.rollout.uniforms import row_keys, uniforms
 from limite.core.tokenizer import Tokenizer
@@ -299,16 +300,12 @@ class _Wave:
         if self.sampler.top_p is not None:
             logits = nucleus(logits, self.sampler.top_p)
         logp = torch.log_softmax(logits, dim=-1)  # [R, V] nats, float32
-        # Float64, so that over a large vocabulary no token's share is lost in the running sum.
         shares = logp[:, : self.sampler.forbid_from].exp()
         if self.sampler.unused is not None:
             shares.index_fill_(1, self.sampler.unused, 0.0)
-        reached = shares.cumsum(-1, dtype=torch.float64)
         if self.position - self.drawn_from >= UNIFORM_BLOCK:
             self._draw_ahead()
-        threshold = self.uniforms[self.position - self.drawn_from] * reached[:, -1:]  # [R, 1]
-        # Only probabilities that are not numbers run off the end; _responses reports those.
-        token = torch.searchsorted(reached, threshold, right=True).clamp_(max=reached.shape[1] - 1)
+        token = inverse(shares, self.uniforms[self.position - self.drawn_from])  # [R, 1]
         if self.sampler.listed_tokens is not None:
             self.lists.append(listed(logp, token, self.sampler.listed_tokens))
         return token.squeeze(-1), logp.gather(1, token).squeeze(-1)

@@ -14,6 +14,7 @@ from torch._C._distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
 from limite.core.actor.rendezvous import TIMEOUT_S
+from limite.core.device import choose_device
 from limite.core.errors import LimiteError, RunFailed, SettingsError
 from limite.core.recipe.context import RunStopped
 from limite.core.recipe.ranks.ranks import OneRank, Ranks
@@ -42,16 +43,21 @@ def timeout_s() -> float:
 
 
 @contextlib.contextmanager
-def launched() -> Iterator[Ranks]:
-    """Within it, the ranks of this run."""
+def launched(device: str = "cpu") -> Iterator[Ranks]:
+    """Within it, the ranks of this run, which compute on ``device``: on GPUs each on its own."""
     if not are_several():
-        yield OneRank()
+        choose_device(device)
+        yield OneRank(device)
         return
     seconds = timeout_s()
+    if device == "cuda":
+        device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
+    if choose_device(device).type == "cuda":
+        torch.cuda.set_device(device)
     try:
         store, rank, world_size = next(rendezvous("env://", timeout=timedelta(seconds=seconds)))
         torch.distributed.init_process_group(
-            backend(),
+            "nccl" if device.startswith("cuda") else "gloo",
             store=PrefixStore("limite/collectives", store),
             rank=rank,
             world_size=world_size,
@@ -62,7 +68,9 @@ def launched() -> Iterator[Ranks]:
             f"rank {os.environ['RANK']} did not find the others within "
             f"{timedelta(seconds=seconds)}: {error}"
         ) from error
-    ranks = Together(store, reduce, rank=rank, world_size=world_size, timeout_s=seconds)
+    ranks = Together(
+        store, reduce, rank=rank, world_size=world_size, timeout_s=seconds, device=device
+    )
     try:
         with ranks.alive():
             yield ranks
@@ -76,11 +84,6 @@ def launched() -> Iterator[Ranks]:
         raise RunFailed(f"rank {rank}: {error}") from error
     finally:
         torch.distributed.destroy_process_group()
-
-
-def backend() -> str:
-    """What carries sums: NCCL between GPUs, gloo between CPUs."""
-    return "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
 
 
 def reduce(tensor: Tensor, how: str) -> None:

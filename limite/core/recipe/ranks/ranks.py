@@ -27,6 +27,11 @@ class Ranks(Protocol):
     def world_size(self) -> int: ...
 
     @property
+    def device(self) -> str:
+        """Where this process computes, as torch names it."""
+        ...
+
+    @property
     def host(self) -> Rendezvous:
         """Where ranks wait for each other between device collectives."""
         ...
@@ -67,7 +72,8 @@ class OneRank:
     rank = 0
     world_size = 1
 
-    def __init__(self) -> None:
+    def __init__(self, device: str = "cpu") -> None:
+        self.device = device
         self.host: Rendezvous = Alone()
         self.actors: Rendezvous = Alone()
 

@@ -47,7 +47,9 @@ class Together:
         rank: int,
         world_size: int,
         timeout_s: float,
+        device: str = "cpu",
     ) -> None:
+        self.device = device
         self.rank = rank
         self.world_size = world_size
         self.timeout_s = timeout_s
