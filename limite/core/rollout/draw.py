@@ -15,7 +15,7 @@ def inverse(shares: Tensor, uniform: Tensor) -> Tensor:
     vocabulary no id's share is lost. An id without a share is never picked.
     """
     if shares.device.type == "cpu":
-        reached = shares.cumsum(-1, dtype=torch.float64)
+        reached = running_sum(shares.double())
         threshold = uniform * reached[:, -1:]  # [R, 1]
         token = torch.searchsorted(reached, threshold, right=True)
     else:
@@ -55,7 +55,17 @@ def first_beyond(shares: Tensor, reached: Tensor, threshold: Tensor) -> Tensor:
 
 
 def running_sum(numbers: Tensor) -> Tensor:
-    """``numbers [R, N]`` summed from the left by doubling: the same bits every time."""
+    """``numbers [R, N]`` summed from the left, to the same bits every time.
+
+    Off the host by doubling, since torch has no such sum there that repeats itself.
+    """
+    if numbers.device.type == "cpu":
+        return numbers.cumsum(-1)
+    return running_sum_by_doubling(numbers)
+
+
+def running_sum_by_doubling(numbers: Tensor) -> Tensor:
+    """The same, with sums of 2, 4, 8, ... neighbours: as many steps as that takes."""
     reach = 1
     while reach < numbers.shape[1]:
         moved = torch.nn.functional.pad(numbers[:, :-reach], (reach, 0))

@@ -29,7 +29,7 @@ from limite.core.kernels.layout import Layout
 from limite.core.kinds import Request
 from limite.core.model.settings import DecoderSpec
 from limite.core.rollout.budget import check_response
-from limite.core.rollout.draw import inverse
+from limite.core.rollout.draw import inverse, running_sum
 from limite.core.rollout.repetition import RepetitionDetector, Texts
 from limite.core.rollout.uniforms import row_keys, uniforms
 from limite.core.tokenizer import Tokenizer
@@ -366,7 +366,7 @@ def nucleus(logits: Tensor, top_p: float) -> Tensor:
     """
     falling, ids = logits.sort(dim=-1, descending=True, stable=True)
     shares = falling.softmax(dim=-1, dtype=torch.float64)
-    before = shares.cumsum(dim=-1) - shares  # what the likelier ones have
+    before = running_sum(shares) - shares  # what the likelier ones have
     falling = falling.masked_fill(before >= top_p, float("-inf"))
     return torch.empty_like(logits).scatter_(1, ids, falling)
 
