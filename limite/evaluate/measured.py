@@ -43,6 +43,7 @@ class Asked:
     protocol: AskedProtocol
     profile: Profile
     prompts: Sequence[Prompted]
+    rendering: str | None = None
 
     @classmethod
     def of(
@@ -75,7 +76,13 @@ class Asked:
             profile=profile.record,
             template=facts["template"],
         )
-        return cls(model=model, protocol=protocol, profile=profile, prompts=prompts)
+        return cls(
+            model=model,
+            protocol=protocol,
+            profile=profile,
+            prompts=prompts,
+            rendering=facts["rendering"],
+        )
 
     @property
     def folder(self) -> str:
@@ -175,10 +182,16 @@ def results_of(
         "profile": {
             **asked.profile.record,
             "template": asked.protocol.template,
+            "rendering": asked.rendering,
             "example": {
                 "problem_id": first.problem.id,
                 "prompt": first.shown if isinstance(first.shown, str) else list(first.shown),
             },
+        },
+        "rules": {
+            "seed": "of protocol seed, problem and number of the sample alone",
+            "budget": asked.protocol.budget,
+            "cut_off": "fail" if asked.protocol.natural_end else "score",
         },
         "contrast": {
             "count": mixed,

@@ -95,7 +95,7 @@ class Model(Protocol):
         ...
 
     def facts(self, profile: Profile) -> Mapping[str, Any]:
-        """``eos_ids``, ``max_tokens`` and ``template`` of the protocol."""
+        """``eos_ids``, ``max_tokens`` and ``template`` of the protocol, and ``rendering``."""
         ...
 
     def sample(
@@ -167,6 +167,7 @@ class LocalModel:
             "eos_ids": ends_of(self.tokenizer),
             "max_tokens": self.terms.max_tokens or self._speaker.spec.context,
             "template": profile.template_hash(self.tokenizer),
+            "rendering": profile.rendering(self.tokenizer, ends_of(self.tokenizer)),
         }
 
     def prompts(self, problems: Sequence[Problem], profile: Profile) -> list[Prompted]:

@@ -24,6 +24,7 @@ from limite.problems.gen.policies import asked
 
 CHAT, FEW_SHOT, ZERO_SHOT = "chat-zero-shot", "base-few-shot", "base-zero-shot"
 KINDS = (CHAT, FEW_SHOT, ZERO_SHOT)
+OPENED = "\n<think>\n"
 STOPS = ("\nProblem:", "\n\nProblem:", "**Problem")
 """Where a base model that goes on to a problem of its own has ended its answer."""
 
@@ -103,7 +104,7 @@ class Profile:
         """What a base model reads on from; a chat model is asked this as a user's turn."""
         question = self._question(problem)
         if self.kind == FEW_SHOT:
-            opened = "\n<think>\n" if self.thinking else ""
+            opened = OPENED if self.thinking else ""
             return f"{_examples(self.shots)}Problem: {question}\nSolution:{opened}"
         return question if self.kind == CHAT else f"{question}\n"
 
@@ -143,6 +144,23 @@ class Profile:
         used = self.tokenizer(tokenizer) if self.kind == CHAT else None
         template = used.chat_template if isinstance(used, PretrainedTokenizer) else None
         return None if template is None else _sha256(template)
+
+    def rendering(self, tokenizer: Tokenizer, ends: Sequence[int]) -> str:
+        """SHA-256 of what shapes a prompt and ends a response: template, stops, end tokens.
+
+        The name of the profile is no part of it. End tokens are: with others the same weights give
+        other responses.
+        """
+        template = (
+            f"{_examples(self.shots)}Problem: {{}}\nSolution:{OPENED if self.thinking else ''}"
+        )
+        if self.kind == CHAT:
+            used = self.tokenizer(tokenizer)
+            template = str(used.chat_template) if isinstance(used, PretrainedTokenizer) else ""
+        elif self.kind != FEW_SHOT:
+            template = "{}\n"
+        plain = {"template": template, "stops": list(self.stops), "ends": list(ends)}
+        return _sha256(dumps(plain if self.system is None else {**plain, "system": self.system}))
 
     def check(self, problem: Problem, tokenizer: Tokenizer) -> tuple[int, ...]:
         """The prompt of a problem, once it was found to be one that such a model can answer.

@@ -95,11 +95,13 @@ class ServedModel:
     def facts(self, profile: Profile) -> Mapping[str, Any]:
         speaker = self._speaker
         if speaker is None:
-            return {"eos_ids": (), "max_tokens": self.terms.max_tokens, "template": None}
+            most = self.terms.max_tokens
+            return {"eos_ids": (), "max_tokens": most, "template": None, "rendering": None}
         return {
             "eos_ids": ends_of(speaker.tokenizer),
             "max_tokens": self.terms.max_tokens or speaker.spec.context,
             "template": profile.template_hash(speaker.tokenizer),
+            "rendering": profile.rendering(speaker.tokenizer, ends_of(speaker.tokenizer)),
         }
 
     def prompts(self, problems: Sequence[Problem], profile: Profile) -> list[Prompted]:

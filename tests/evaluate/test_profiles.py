@@ -188,6 +188,25 @@ def test_a_prompt_that_cannot_be_answered_is_refused(tmp_path, template, said):
         Profile(kind="chat-zero-shot").check(QUESTION, tokenizer)
 
 
+def test_what_shapes_a_prompt_and_ends_a_response_has_a_digest_of_its_own(measured, models):
+    tokenizer = PretrainedTokenizer(path=str(models / "chat"))
+    chat, base = Profile(kind="chat-zero-shot"), Profile(kind="base-zero-shot")
+    shots = Profile(kind="base-few-shot", shots=[attrs.evolve(QUESTION, solutions={"words": "4"})])
+    found = [
+        chat.rendering(tokenizer, (0,)),
+        chat.rendering(tokenizer, (0, 1)),  # other end tokens are another rendering
+        attrs.evolve(chat, system="s").rendering(tokenizer, (0,)),
+        base.rendering(tokenizer, (0,)),
+        attrs.evolve(base, stops=("#",)).rendering(tokenizer, (0,)),
+        shots.rendering(tokenizer, (0,)),
+        attrs.evolve(shots, thinking=True).rendering(tokenizer, (0,)),
+    ]
+    assert len(set(found)) == len(found)
+    results, _ = measured("chat", "--max-tokens", 2)
+    assert results["profile"]["rendering"] == found[0]
+    assert results["rules"]["cut_off"] == "score"
+
+
 def test_a_response_is_cut_where_a_server_would_have_stopped():
     tokenizer, stops = CharacterTokenizer(), ("\nproblem=", "##")
     for text, before in (
