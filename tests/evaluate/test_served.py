@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from limite.core.jsonl import read_json, read_jsonl
+from limite.evaluate.exchange.files import read as read_foreign
 from limite.evaluate.journal import JOURNAL, RESPONSES
 from limite.evaluate.models import Terms
 from limite.evaluate.suites.publisher import TASKS
@@ -179,6 +180,19 @@ def test_a_base_model_can_begin_within_its_thinking(ask, server, tmp_path):
     ):
         ended = ask(*more, out="none")
         assert (ended.code, said in ended.err) == (2, True), ended.err
+
+
+def test_what_was_found_is_written_as_another_tool_does(ask, server, tmp_path):
+    ended = ask("--export", "lm-eval")
+    assert ended.code == 0, ended.err
+    asked = len(server.bodies)
+    found = read_foreign(tmp_path / "out" / "lm-eval")
+    assert (found.samples, [each.correct for each in found.answered]) == (2, [2, 0, 2, 0, 2])
+    assert found.answered[0].problem.startswith("0+1=?")
+    before = files_in(tmp_path / "out")
+    assert ask("--export", "lm-eval").code == 0
+    assert files_in(tmp_path / "out") == before
+    assert len(server.bodies) == asked
 
 
 def test_a_published_suite_asks_in_its_own_words(evaluate, server, tmp_path):
