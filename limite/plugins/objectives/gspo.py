@@ -64,6 +64,8 @@ def sequence_ratio(batch: TokenBatch) -> Tensor:
 def row_advantage(batch: TokenBatch) -> Tensor:
     """``[B, 1]``; a ValueError where the active tokens of a response have different advantages."""
     advantage, mask = batch.advantage, batch.mask
+    if not mask.shape[1]:
+        return advantage.new_zeros((mask.shape[0], 1))
     found = advantage[:, :1]  # [B, 1]
     if advantage.stride(-1) == 0:  # one number, seen at every token
         return found.masked_fill(~batch.active_rows[:, None], 0.0)

@@ -56,7 +56,8 @@ class LogRatio:
     def of(cls, batch: TokenBatch, overflow: str) -> LogRatio:
         """``logp - behavior_logp``; with ``overflow="raise"`` a FloatingPointError beyond 20."""
         values = (batch.logp.detach() - batch.behavior_logp).masked_fill_(batch.inactive, 0.0)
-        least, most = (float(end) for end in torch.aminmax(values))
+        ends = torch.aminmax(values) if values.numel() else (0.0, 0.0)
+        least, most = (float(end) for end in ends)
         # What hardly ever happens is counted only where the ends say that it has.
         beyond = max(-least, most) > LARGEST_LOG_RATIO
         count = float(saturated(values).sum()) if beyond else 0.0

@@ -95,6 +95,11 @@ def block_by_block(
     lies together.
     """
     entries = student.shape[-1]
+    if teacher.shape != student.shape or not entries:
+        raise ValueError(
+            "'teacher_topk_logp' and 'topk_logp' must list the same tokens, at least one: "
+            f"got shapes {tuple(teacher.shape)} and {tuple(student.shape)}"
+        )
     slope = torch.empty(student.shape, dtype=student.dtype, device=student.device)
     numbers = student.new_empty((3, *student.shape[:-1]))
     block = max((BLOCK if student.is_cpu else LARGE_BLOCK) // max(entries, 1), 1)  # positions

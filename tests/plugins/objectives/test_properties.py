@@ -158,6 +158,42 @@ def test_a_penalty_towards_a_reference_pulls_there_and_is_measured() -> None:
         assert loss.metrics["kl/reference_nats"].result() == pytest.approx(-0.25)
 
 
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0), (0, 0)], ids=str)
+@pytest.mark.parametrize(
+    "objective",
+    [GRPO(), GSPO(), CISPO(), Reinforce(), DPPO(), DPPO(divergence="binary-kl")],
+    ids=["grpo", "gspo", "cispo", "reinforce", "dppo-tv", "dppo-kl"],
+)
+def test_no_rows_and_no_tokens_cost_nothing(objective: Any, shape: tuple[int, int]) -> None:
+    logp = torch.zeros(shape, requires_grad=True)
+    columns = {"logp": logp, "behavior_logp": torch.zeros(shape), "advantage": torch.ones(shape[0])}
+    mask = torch.ones(shape, dtype=torch.bool)
+    loss = objective(token_batch(mask, columns, totals_of(mask, response_tokens=6)))
+    torch.autograd.backward(loss.value)
+    assert loss.value.detach().item() == 0.0
+    assert logp.grad is not None
+    assert logp.grad.shape == shape
+    assert loss.metrics["kl/behavior_nats"].result() is None
+
+
+def test_an_advantage_given_once_is_that_of_every_token() -> None:
+    generator = torch.Generator().manual_seed(2)
+    mask = torch.rand(6, 5, generator=generator) < 0.6
+    mask[2] = False
+    behavior, moved = -torch.rand(2, 6, 5, generator=generator, dtype=torch.float64)
+    once = torch.randn(6, generator=generator, dtype=torch.float64)
+    gradients = []
+    for advantage in (once, once[:, None].expand(6, 5).clone()):
+        logp = (behavior + moved / 100).requires_grad_()
+        columns = {"logp": logp, "behavior_logp": behavior, "advantage": advantage}
+        batch = token_batch(mask, columns, totals_of(mask, response_tokens=6))
+        torch.autograd.backward(GSPO(eps_low=0.5, eps_high=0.5)(batch).value)
+        gradients.append(logp.grad)
+    assert gradients[0] is not None
+    assert bool(gradients[0].any())
+    torch.testing.assert_close(gradients[0], gradients[1], rtol=0.0, atol=0.0)
+
+
 def test_a_sequence_objective_refuses_an_advantage_per_token() -> None:
     mask = torch.tensor([[1, 1, 0]]).bool()
     columns = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from itertools import pairwise
 from pathlib import Path
@@ -16,6 +17,7 @@ from torch import Tensor
 from limite.core.train.columns import token_batch, totals_of
 from limite.core.types import Loss
 from limite.plugins.conformance.strategies import cells
+from limite.plugins.objectives import topk_kd
 from limite.plugins.objectives.sft import CrossEntropy
 from limite.plugins.objectives.topk_kd import TopKDistill, remaining
 from tests.plugins.objectives.differences import require_gradient
@@ -43,6 +45,42 @@ def loss_of(
     logp = logits.log_softmax(-1).gather(-1, ids)  # [B, T, K]
     columns = {"logp": logp[..., 0], "topk_logp": logp, "teacher_topk_logp": teacher}
     return objective(token_batch(mask, columns, totals_of(mask, response_tokens=9)))
+
+
+@pytest.mark.parametrize(("listed", "taught"), [(4, 3), (0, 0)])
+def test_lists_that_do_not_fit_are_refused(listed: int, taught: int) -> None:
+    mask = torch.ones(2, 3, dtype=torch.bool)
+    columns = {
+        "topk_logp": torch.full((2, 3, listed), -2.0, requires_grad=True),
+        "teacher_topk_logp": torch.full((2, 3, taught), -2.0),
+    }
+    batch = token_batch(mask, columns, totals_of(mask, response_tokens=3))
+    with pytest.raises(ValueError, match=rf"got shapes \(2, 3, {taught}\) and \(2, 3, {listed}\)"):
+        TopKDistill()(batch)
+
+
+def test_it_is_the_same_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = torch.Generator().manual_seed(1)
+    lists = torch.randn(2, 5, 9, 4, generator=generator, dtype=torch.float64).log_softmax(-1)
+    student, teacher = lists[..., :3]
+    mask = torch.rand(5, 9, generator=generator) < 0.7
+
+    def found(objective: TopKDistill) -> tuple[Tensor, Tensor]:
+        leaf = student.clone().requires_grad_()
+        columns = {"topk_logp": leaf, "teacher_topk_logp": teacher}
+        batch = token_batch(mask, columns, totals_of(mask, response_tokens=9))
+        value = objective(batch).value
+        torch.autograd.backward(value)
+        assert leaf.grad is not None
+        return value.detach(), leaf.grad
+
+    for direction, tail in itertools.product(("forward", "reverse"), TAILS):
+        objective = TopKDistill(direction=direction, tail=tail)
+        whole = found(objective)
+        with monkeypatch.context() as patch:
+            patch.setattr(topk_kd, "BLOCK", 21)  # seven positions of the 45
+            parts = found(objective)
+        torch.testing.assert_close(parts, whole, rtol=1e-13, atol=0.0)
 
 
 def test_there_are_six_cases() -> None:
