@@ -13,6 +13,7 @@ import attrs
 
 from limite.problems.author.filters import Rejected
 from limite.problems.author.parse import Misread, last_object, text_of
+from limite.problems.author.program import parsed
 
 MOST = 8
 """The most quantities of a pattern."""
@@ -118,7 +119,7 @@ class Pattern:
         """A program that tells whether these numbers make sense, nothing where all do."""
         if not any(
             isinstance(node, ast.FunctionDef) and node.name == "valid"
-            for node in ast.parse(self.program).body
+            for node in parsed(self.program).body
         ):
             return ""
         return bound(self.program, values, "valid", "bool({})")

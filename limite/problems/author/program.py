@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import hashlib
+import threading
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -60,12 +61,21 @@ class Ran:
     layers: tuple[str, ...]
 
 
+_PARSING = threading.Lock()
+
+
+def parsed(source: str) -> ast.Module:
+    """The tree of a program. One at a time: of threads that parse together Python loses count."""
+    with _PARSING:
+        return ast.parse(source)
+
+
 def look_at(source: str) -> None:
     """Raises Faulty of a program that need not be run. The sandbox holds programs, not this."""
     if len(source) > LONGEST:
         raise Faulty("program-too-long", f"{len(source):,} characters, of at most {LONGEST:,}")
     try:
-        tree = ast.parse(source)
+        tree = parsed(source)
         nodes = list(ast.walk(tree))
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         raise Faulty("program-syntax", f"{type(error).__name__}: {error}"[:200]) from None
@@ -108,7 +118,7 @@ def _computes(node: ast.AST) -> bool:
 def same_as(source: str) -> str:
     """A hash that programs share which differ in names, comments and layout alone."""
     try:
-        plain = _plainly(ast.parse(source))
+        plain = _plainly(parsed(source))
     except (RecursionError, ValueError, MemoryError):  # nested too deeply, a number too long
         plain = source
     return hashlib.sha256(plain.encode()).hexdigest()[:32]

@@ -117,17 +117,17 @@ def test_a_run_stopped_again_and_again_ends_with_the_same_bytes_and_pays_nothing
 def test_stopped_at_fifty_random_points_it_loses_nothing_and_pays_nothing_twice(
     author: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kinds = mixed(94, seed=3)
+    kinds = mixed(47, seed=3)
     registrar = Registrar()
     registrar.author_step("marks", Marks)
     registry = Registry()
     registry.add(registrar.registrations, distribution="tests", version="1.0")
     monkeypatch.setattr(session, "load_registry", lambda: registry)
-    more = ("--step", "marks", "--vary", 1, "--policy-model", "reader", "--policy-samples", 2)
+    more = ("--step", "marks", "--vary", 1, "--policy-model", "reader", "--policy-samples", 1)
     expected = whole(author, tmp_path, kinds, *more)
-    assert expected["p.jsonl"].count(b'"variant"') > 15
+    assert expected["p.jsonl"].count(b'"variant"') > 7
     draws = random.Random(4)
-    points = sorted(draws.sample(range(1, 480), 50))
+    points = sorted(draws.sample(range(1, 200), 50))
     found, server = interrupted(author, tmp_path, kinds, points, "--concurrency", 5, *more)
     assert found == expected
     assert {*server.paid.values()} == {1}

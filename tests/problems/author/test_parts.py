@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -346,3 +349,22 @@ def test_a_budget_is_never_passed_and_charges_the_most_until_it_is_told() -> Non
     with pytest.raises(Stopped, match="--max-time 60"):
         late.take(1, 1)
     assert late.cost is None
+
+
+def test_programs_are_parsed_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Of several threads at once CPython 3.11 loses count of how deep it is.
+    inside, most, parse_one = [], [], ast.parse
+
+    def slow(source: str) -> ast.Module:
+        inside.append(source)
+        most.append(len(inside))
+        time.sleep(0.02)
+        inside.pop()
+        return parse_one(source)
+
+    monkeypatch.setattr(ast, "parse", slow)
+    with ThreadPoolExecutor(4) as threads:
+        sources = ["def solve():\n    return 1 + 1\n"] * 4
+        assert [*threads.map(look_at, sources)] == [None] * 4
+        assert len({*threads.map(same_as, sources)}) == 1
+    assert most == [1] * 8

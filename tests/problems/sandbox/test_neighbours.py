@@ -80,13 +80,14 @@ def f():
 def test_threads_of_one_program_are_not_taken_from_another(backend: str, pool: Pool) -> None:
     if backend == "landlock" and os.geteuid() != 0:
         pytest.xfail("without namespaces and without root all of a user's processes are counted")
-    limits = Limits(wall_s=3.0, memory_bytes=4096 * MIB)
+    limits = Limits(wall_s=2.0, memory_bytes=4096 * MIB)
     with Pool(backend=backend, size=1) as other:
         beside = threading.Thread(target=other.run, args=(HOG, "f", (), limits))
         beside.start()
         found = []
         while beside.is_alive():
             found.append(pool.run(THREAD, "f", limits=limits).status)
+            beside.join(0.3)
         assert {*found} == {"ok"}
 
 
