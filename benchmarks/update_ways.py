@@ -18,6 +18,7 @@ from limite.core.kinds import Request
 from limite.core.model.decoder import Decoder
 from limite.core.model.init import build_decoder
 from limite.core.model.spec import ModelSpec
+from limite.core.recipe.ranks.ranks import OneRank
 from limite.core.recipe.runners.learner import Learner, ScoredRow
 from limite.core.recipe.runners.stepper import Stepper
 from limite.core.recipe.stages import RL, Mix
@@ -235,7 +236,7 @@ class Limite(Contender):
         super().__init__(job)
         session = SimpleNamespace(decoder=self.decoder, update=self.step)
         session.clocks = SimpleNamespace(step=0)
-        session.context = SimpleNamespace(place=lambda step: f"update {step}")
+        session.context = SimpleNamespace(place=lambda step: f"update {step}", ranks=OneRank())
         stage = RL(
             problems=Mix({"gcd": 1.0}),
             objective=DPPO(),
