@@ -15,6 +15,7 @@ import click
 from limite.core.cli.table import show_json, show_table
 from limite.core.discover import load_registry
 from limite.core.kinds import Generator
+from limite.problems.gen import space
 from limite.problems.gen.families import area_of, families_in, names_by_area, samples, tags_of
 
 SAMPLES = 4
@@ -26,9 +27,10 @@ SAMPLES = 4
 def list_(area: str | None, as_json: bool) -> None:
     """List the families of problems, or those of one AREA.
 
-    Shows the area of mathematics, the types of answers and the dial: the quantities that
-    difficulty changes, from its value at 0 to that at 1. A terminal shows names by area, and the
-    rest for one AREA; to a pipe goes a table with a line for each family.
+    Shows the area of mathematics, the types of answers, the dial (the quantities that difficulty
+    changes, from its value at 0 to that at 1) and the size of the space: how many different
+    problems there are at difficulty 0, 0.5 and 1. A terminal shows names by area, and the rest for
+    one AREA; to a pipe goes a table with a line for each family.
     """
     registry = load_registry()
     for entry in registry.entries("generator"):
@@ -50,9 +52,9 @@ def list_(area: str | None, as_json: bool) -> None:
             click.echo(line)
     else:
         show_table(
-            ("FAMILY", "AREA", "ANSWER", "DIAL", "WHAT IT IS"),
+            ("FAMILY", "AREA", "ANSWER", "DIAL", "SPACE", "WHAT IT IS"),
             [
-                (row["name"], row["area"], _answers(row), _dials(row), row["summary"])
+                (row["name"], row["area"], _answers(row), _dials(row), _space(row), row["summary"])
                 for row in rows
             ],
         )
@@ -79,6 +81,7 @@ def families_shown(rows: Sequence[Mapping[str, Any]], columns: int) -> list[str]
         lines += _wrapped(row["summary"], columns, "  ")
         if row["dial"]:
             lines += _wrapped(_dials(row), columns, "  ")
+        lines += _wrapped(f"space {_space(row)}", columns, "  ")
     return lines
 
 
@@ -108,6 +111,10 @@ def _dials(row: Mapping[str, Any]) -> str:
     return ", ".join(f"{dial} {low:g}-{high:g}" for dial, (low, high) in row["dial"].items())
 
 
+def _space(row: Mapping[str, Any]) -> str:
+    return space.text(space.of_plain(row["space"]))
+
+
 def look(name: str, cls: type[Any]) -> dict[str, Any]:
     """What is known of a family: told by its fields, and seen in a few problems of it."""
     component = cast(Generator, cls())
@@ -119,6 +126,7 @@ def look(name: str, cls: type[Any]) -> dict[str, Any]:
         "tags": tags,
         "answer_types": sorted({problem.answer.type for problem in problems}),
         "dial": dial(cls, component),
+        "space": space.plain(space.known(name, component)),
         "solutions": sorted({style for problem in problems for style in problem.solutions}),
         "summary": inspect.cleandoc(cls.__doc__ or "").partition("\n")[0],
     }

@@ -66,6 +66,7 @@ def test_lists_fit_a_terminal() -> None:
     assert all(len(line) <= 60 for line in lines)
     row = {
         "name": "ages",
+        "space": None,
         "answer_types": ["integer", "tuple"],
         "summary": "How old somebody is, from what two ages are to each other.",
         "dial": {"times": (3.0, 6.0), "both": (0.0, 0.8)},
@@ -75,6 +76,7 @@ def test_lists_fit_a_terminal() -> None:
         "  How old somebody is, from what two",
         "  ages are to each other.",
         "  times 3-6, both 0-0.8",
+        "  space not counted",
     ]
 
 
