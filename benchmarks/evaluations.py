@@ -117,7 +117,7 @@ def make_problems(path: Path, count: int) -> None:
     """Problems of several types of answer, with worked solutions, no two alike."""
     makers = [Maker(Share(name=name, difficulty=(0.3, 0.9)), 1, "mathematics") for name in FAMILIES]
     seen: set[str] = set()
-    records = []
+    records: list[dict[str, Any]] = []
     index = 0
     while len(records) < count:
         name, line, refused = makers[index % len(makers)](index // len(makers))
@@ -138,7 +138,11 @@ def wanted(place: Path, samples: int) -> Wanted:
         "out": place / "out",
     }
     absent = {
-        field.name: () if "Sequence" in str(field.type) else False if field.type == "bool" else None
+        field.name: ()
+        if "Sequence" in str(field.type)
+        else False
+        if str(field.type) == "bool"
+        else None
         for field in attrs.fields(Wanted)
     }
     return Wanted(**{**absent, **given})
