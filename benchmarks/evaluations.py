@@ -128,6 +128,13 @@ def make_problems(path: Path, count: int) -> None:
     write_jsonl(path, records)
 
 
+def nothing(kind: str) -> Any:
+    """What an option of such a type is when it is left out."""
+    if "Sequence" in kind:
+        return ()
+    return False if kind == "bool" else None
+
+
 def wanted(place: Path, samples: int) -> Wanted:
     """The command that is measured; every other option is left out."""
     given: dict[str, Any] = {
