@@ -71,7 +71,7 @@ class Canned:
         ]
 
     def facts(self, profile: Profile) -> Mapping[str, Any]:
-        return {"eos_ids": (2,), "max_tokens": BUDGET, "template": None}
+        return {"eos_ids": (2,), "max_tokens": BUDGET, "template": None, "rendering": None}
 
     def sample(
         self, wanted: Sequence[tuple[Prompted, int]], profile: Profile, protocol_id: str

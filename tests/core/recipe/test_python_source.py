@@ -247,9 +247,9 @@ def test_mistakes_of_values_that_are_not_used(write: Write) -> None:
     path = write(
         "a.py",
         """\
-        from limite import SFT, AdamW, Eval, Mix, Recipe
+        from limite import RL, AdamW, Eval, Mix, Recipe
         AdamW(rate=1, lrr=2)
-        SFT(steps=3)
+        RL(steps=3)
         AdamW(0.1)
         Mix({"gcd": 1}, (0, 1))
         recipe = Recipe(name="a", stages={"e": Eval(problems=Mix({"gcd": 1}))})
@@ -258,7 +258,7 @@ def test_mistakes_of_values_that_are_not_used(write: Write) -> None:
     assert told(path) == [
         "a.py:2: AdamW.rate: unknown key",
         "a.py:2: AdamW.lrr: unknown key; did you mean 'lr'?",
-        "a.py:3: SFT.problems: missing",
+        "a.py:3: RL.problems: missing",
         "a.py:4: AdamW: takes nothing by position, got 1; name the others",
         "a.py:5: Mix: takes only 'sources' by position, got 2; name the others",
     ]
@@ -269,15 +269,15 @@ def test_an_exception_is_told_with_its_line_and_with_what_was_wrong_before(write
     path = write(
         "a.py",
         """\
-        from limite import AdamW, SFT
+        from limite import RL, AdamW
         import helper
         AdamW(lrr=1)
-        value = SFT().problems.levels
+        value = RL().problems.levels
         """,
     )
     first, second, third = told(path)
     assert first == "a.py:3: AdamW.lrr: unknown key; did you mean 'lr'?"
-    assert second == "a.py:4: SFT.problems: missing"
+    assert second == "a.py:4: RL.problems: missing"
     assert third.startswith("a.py:4: AttributeError: ")
     write("a.py", "import helper\n\nhelper.fail()\n")
     assert told(path) == ["helper.py:2: ZeroDivisionError: division by zero"]

@@ -118,7 +118,8 @@ def test_a_cluster_changes_no_byte(
     assert shared.read_bytes() == alone.read_bytes()
     assert manifest_of(shared) == manifest_of(alone)
     assert manifest_of(alone)["counts"]["duplicates"] > 50
-    assert ray.most == 2 * (workers or 3)
+    # Two for each worker, and at most as many again while one family gives hardly anything new.
+    assert 2 * (workers or 3) <= ray.most <= 4 * (workers or 3)
     assert ray.begun == 0
 
 

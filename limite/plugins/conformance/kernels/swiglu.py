@@ -64,6 +64,7 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 MANY = Case(batch=2, tokens=5, width=17)
+MORE = Case(tokens=3, width=1367)  # so many that they are not all moved, and some beyond a block
 NARROW = Case(batch=2, tokens=9, width=3, elements=64, layout="transposed")
 STEEP = Case(tokens=5, width=33, gate="huge", layout="sliced", columns=16)
 
@@ -164,6 +165,7 @@ def wide_open_and_shut_gates(backend: run.Backend) -> None:
     """A gate of 0 or far below lets nothing through; one far above, itself times up."""
 
     @example(MANY)
+    @example(MORE)
     @given(cases())
     @run.examples(backend, 5)
     def law(case: Case) -> None:
