@@ -211,7 +211,7 @@ def context_of(
     live: bool,
     ranks: Ranks | None = None,
 ) -> StageContext:
-    """What a stage of the run is given. One that is not shared out knows of no other ranks."""
+    """What a stage of the run is given."""
     receipt = run.receipt()
     background = getattr(loaded.recipe.stages[name], "save_in_background", False)
     return StageContext(
