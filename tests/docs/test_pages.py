@@ -19,25 +19,22 @@ from limite.core.kinds import KINDS
 from limite.plugins.conformance import objective_laws
 from limite.plugins.objectives.grpo import GRPO
 from limite.problems.gen.main import COMMANDS as PROBLEMS
+from tests.docs.blocks import blocks, statements
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
-    [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*/*.md")]
+    [*ROOT.glob("*.md"), *(ROOT / "docs").glob("**/*.md"), *(ROOT / "examples").glob("*/*.md")]
 )
 PROGRAMS = (["limite"], ["limite-gen"])
 PLUGINS = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
-
-
-def blocks(text: str, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
 def commands(text: str) -> list[list[str]]:
     """Each call of limite in a page, in code blocks and within lines, as words."""
     found = re.findall(r"`(limite(?:-gen)? [^`]+)`", text)
     for block in blocks(text, "sh"):
-        for line in block.splitlines():
-            found += [part.strip() for part in line.split("&&")]
+        for statement in statements(block):
+            found += [part.strip() for part in statement.split("&&")]
     return [words for call in found if (words := shlex.split(call, comments=True))[:1] in PROGRAMS]
 
 
@@ -59,7 +56,8 @@ def test_commands_and_options_exist(page: Path) -> None:
         module, _, attribute = table[name][0].partition(":")
         command = getattr(importlib.import_module(module), attribute)
         if isinstance(command, click.Group) and len(words) > 2:
-            command = command.commands[words[2]]
+            command = command.get_command(click.Context(command), words[2])
+            assert command is not None, words
         known = {option for parameter in command.params for option in parameter.opts}
         for word in words[2:]:
             if word.startswith("--"):
@@ -132,3 +130,14 @@ def test_names_the_guide_takes_from_limite_are_there() -> None:
 
 def test_the_changelog_has_an_unreleased_part() -> None:
     assert "\n## Unreleased\n" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_the_index_has_one_line_for_each_page() -> None:
+    docs = ROOT / "docs"
+    listed = re.findall(
+        r"^\| \[(.+?)\]\((.+?)\) \| ", (docs / "README.md").read_text("utf-8"), re.M
+    )
+    assert all(name == target for name, target in listed)
+    pages = {str(page.relative_to(docs)) for page in docs.glob("**/*.md")}
+    apart = {f"objectives/{page.name}" for page in (docs / "objectives").glob("*.md")}
+    assert sorted(name for name, _ in listed) == sorted(pages - apart - {"README.md"})

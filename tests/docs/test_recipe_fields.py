@@ -1,4 +1,4 @@
-"""The guide to recipes tells every field as it is, and its two examples are one recipe."""
+"""Pages of recipes and stages tell every field as it is, and their examples are sound."""
 
 from __future__ import annotations
 
@@ -48,14 +48,10 @@ from limite.core.train.correction import Correction
 from limite.core.train.data.windows import Windows
 from tests.core.recipe.test_problem_files import measured
 
-PAGE = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
 MODELS = (ModelSpec, LlamaSpec, LinearScaling, Llama3Scaling, YarnScaling)
 TOKENIZERS = (CharacterTokenizer, PretrainedTokenizer)
-STAGES = (Pretrain, SFT, Distill, RL, FitCritic, Preference, Soup, Eval)
-PARTS = (
-    Mix,
-    Source,
-    Windows,
+PARTS_OF_RL = (
     HealthLimits,
     Unstable,
     Probe,
@@ -63,13 +59,25 @@ PARTS = (
     RepetitionDetector,
     Correction,
     CriticSettings,
-    Greedy,
-    StrongWeak,
-    MadeTexts,
-    Taught,
-    OwnSolutions,
 )
-SETTINGS = (Recipe, *STAGES, *PARTS, *MODELS, *TOKENIZERS)
+SETTINGS: dict[str, tuple[type[Any], ...]] = {
+    "recipes.md": (Recipe,),
+    "stages/pretrain.md": (Pretrain, MadeTexts),
+    "stages/sft.md": (SFT, OwnSolutions, Windows),
+    "stages/distill.md": (Distill, Taught),
+    "stages/preference.md": (Preference, StrongWeak),
+    "stages/rl.md": (RL, *PARTS_OF_RL),
+    "stages/fit-critic.md": (FitCritic,),
+    "stages/soup.md": (Soup, Greedy),
+    "stages/eval.md": (Eval,),
+    "problems.md": (Mix, Source),
+    "models.md": (*MODELS, *TOKENIZERS),
+}
+PLACES = [(page, cls) for page, classes in SETTINGS.items() for cls in classes]
+
+
+def page(name: str) -> str:
+    return (DOCS / name).read_text(encoding="utf-8")
 
 
 def section(cls: type[Any]) -> str:
@@ -91,18 +99,27 @@ def section(cls: type[Any]) -> str:
     return f"### {cls.__name__}\n\n{summary}{type_line}\n\n" + "\n".join(rows) + "\n"
 
 
-@pytest.mark.parametrize("cls", SETTINGS, ids=lambda cls: cls.__name__)
-def test_every_field_is_told_as_it_is(cls: type[Any]) -> None:
-    assert section(cls) in PAGE, f"docs/recipes.md should say:\n\n{section(cls)}"
+@pytest.mark.parametrize(("name", "cls"), PLACES, ids=[cls.__name__ for _, cls in PLACES])
+def test_every_field_is_told_as_it_is(name: str, cls: type[Any]) -> None:
+    assert section(cls) in page(name), f"docs/{name} should say:\n\n{section(cls)}"
 
 
-def test_the_page_tells_of_every_stage_and_of_nothing_else() -> None:
-    told = re.findall(r"^### (\w+)$", PAGE, re.MULTILINE)
-    assert told == [cls.__name__ for cls in SETTINGS]
-    assert {cls.__name__ for cls in STAGE_KINDS.values()} <= set(told)
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_page_has_the_fields_of_its_own_settings_and_of_nothing_else(name: str) -> None:
+    told = re.findall(r"^### (\w+)$", page(name).partition("\n## Every field\n")[2], re.MULTILINE)
+    assert told == [cls.__name__ for cls in SETTINGS[name]]
 
 
-@pytest.mark.parametrize("cls", SETTINGS, ids=lambda cls: cls.__name__)
+def test_every_kind_of_stage_has_a_page_of_its_name_which_the_guide_names() -> None:
+    pages = {file.stem for file in (DOCS / "stages").glob("*.md")}
+    assert pages == set(STAGE_KINDS)
+    for kind, cls in STAGE_KINDS.items():
+        assert SETTINGS[f"stages/{kind}.md"][0] is cls
+        assert f"| `{kind}` | `{cls.__name__}` | " in page("recipes.md")
+        assert f"](stages/{kind}.md)" in page("recipes.md")
+
+
+@pytest.mark.parametrize("cls", [cls for _, cls in PLACES], ids=lambda cls: cls.__name__)
 def test_every_number_says_what_it_is(cls: type[Any]) -> None:
     plain = {"layers", "heads", "kv_heads", "mean_weight_low", "mean_weight_high"}
     for field in attrs.fields(cls):
@@ -113,22 +130,25 @@ def test_every_number_says_what_it_is(cls: type[Any]) -> None:
 def test_both_examples_are_one_recipe(tmp_path: Path) -> None:
     values = []
     for language, name in (("python", "a.py"), ("toml", "a.toml")):
-        (text,) = re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+        shown = page("recipes.md")
+        (text,) = re.findall(rf"^```{language}\n(.*?)^```", shown, re.MULTILINE | re.DOTALL)
         (tmp_path / name).write_text(text, encoding="utf-8")
         values.append(load_recipe(tmp_path / name).recipe)
     assert values[0] == values[1]
 
 
-def example(phrase: str) -> str:
+def example(name: str, phrase: str) -> str:
     """The one part of a recipe on the page that holds ``phrase``."""
-    texts = re.findall(r"^``` toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    texts = re.findall(r"^``` toml\n(.*?)^```", page(name), re.MULTILINE | re.DOTALL)
     (found,) = [text for text in texts if phrase in text]
     return str(found)
 
 
 def test_the_example_of_windows_is_sound(tmp_path: Path) -> None:
     place = tmp_path / "windows.toml"
-    place.write_text(f'name = "windows"\n\n{example("windows = ")}', encoding="utf-8")
+    place.write_text(
+        f'name = "windows"\n\n{example("stages/sft.md", "windows = ")}', encoding="utf-8"
+    )
     (stage,) = check_file(place, (), load_registry())[1].stages
     assert "the ending of 100.0% of documents is learned" in stage.notes[0]
 
@@ -136,7 +156,8 @@ def test_the_example_of_windows_is_sound(tmp_path: Path) -> None:
 def test_the_examples_of_pretraining_are_one_sound_recipe(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = f'name = "base"\n\n{example("validation = ")}\n{example("[stages.slow]")}'
+    first = example("stages/pretrain.md", "validation = ")
+    text = f'name = "base"\n\n{first}\n{example("stages/pretrain.md", "[stages.slow]")}'
     (tmp_path / "base.toml").write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "solutions").mkdir()
@@ -148,7 +169,7 @@ def test_the_examples_of_pretraining_are_one_sound_recipe(
 
 
 def test_the_example_of_a_critic_is_sound(tmp_path: Path) -> None:
-    text = example("[stages.critic]")
+    text = example("stages/fit-critic.md", "[stages.critic]")
     place = tmp_path / "critic.toml"
     place.write_text(f'name = "critic"\n\n{text}', encoding="utf-8")
     loaded, plan = check_file(place, (), load_registry())
@@ -160,7 +181,7 @@ def test_the_example_of_a_critic_is_sound(tmp_path: Path) -> None:
 
 
 def test_the_example_of_a_soup_is_sound(tmp_path: Path) -> None:
-    text = example("[stages.soup]")
+    text = example("stages/soup.md", "[stages.soup]")
     base = '[stages.base]\ntype = "sft"\nproblems = { sources = { sum-chain = 1 } }\n'
     place = tmp_path / "soup.toml"
     place.write_text(f'name = "soup"\n\n{base}\n{text}', encoding="utf-8")
@@ -172,7 +193,7 @@ def test_the_example_of_a_soup_is_sound(tmp_path: Path) -> None:
 def test_the_example_of_a_file_of_problems_is_sound(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = example("./data/measured.jsonl")
+    text = example("problems.md", "./data/measured.jsonl")
     place = tmp_path / "file.toml"
     place.write_text(f'name = "file"\n\n[stages.rl]\ntype = "rl"\n{text}', encoding="utf-8")
     (tmp_path / "data").mkdir()
