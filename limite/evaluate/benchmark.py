@@ -14,7 +14,8 @@ from limite.core.model.decoder import Decoder
 from limite.core.rollout.sampler import LIKELIEST, Sampler
 from limite.core.tokenizer import Tokenizer
 from limite.core.types import Answer, Problem
-from limite.evaluate.measure import Graded, evaluate, make_requests, protocol_of
+from limite.evaluate.graded import Graded
+from limite.evaluate.measure import evaluate, make_requests, protocol_of
 from limite.evaluate.stage import BUDGET, grader_of
 from limite.problems import files
 from limite.problems.verifiers.exact import Exact

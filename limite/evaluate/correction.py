@@ -15,7 +15,7 @@ from limite.core.kinds import Verifier
 from limite.core.rollout.budget import reasoning_is_closed
 from limite.core.rollout.grading import verdicts_on
 from limite.core.types import Answer
-from limite.evaluate.measure import GRADER
+from limite.evaluate.graded import GRADER
 from limite.evaluate.shares import share_text
 
 KEPT = ("generated_tokens", "finish_reason", "correct", "extracted_answer", "grader_status", "text")

@@ -13,12 +13,14 @@ from limite.core.jsonl import dumps, write_json, write_jsonl
 from limite.core.kinds import Verifier
 from limite.core.rollout.sampler import LIKELIEST
 from limite.core.types import Problem
+from limite.evaluate.figures import summary
+from limite.evaluate.graded import Graded, judged, text_judged
 from limite.evaluate.journal import JOURNAL, RESPONSES, Journal, Recorded
-from limite.evaluate.measure import Graded, judged, records, summary, text_judged
 from limite.evaluate.models import Model, Prompted, Terms
 from limite.evaluate.problem_sets import ProblemSet
 from limite.evaluate.profiles import Profile
 from limite.evaluate.protocol import Protocol, problems_hash, prompts_hash
+from limite.evaluate.records import records
 from limite.evaluate.shares import share_text
 
 RESULTS = "results.json"

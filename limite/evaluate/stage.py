@@ -29,18 +29,13 @@ from limite.core.tokenizer import Tokenizer
 from limite.core.types import Problem, Response
 from limite.evaluate import protocol as terms
 from limite.evaluate.compare import paired_difference
+from limite.evaluate.graded import Graded
 from limite.evaluate.grader import content_hash
 from limite.evaluate.grading.protocols import EXACT, Grading
-from limite.evaluate.measure import (
-    Graded,
-    Samples,
-    evaluate,
-    make_requests,
-    protocol_of,
-    records,
-)
+from limite.evaluate.measure import Samples, evaluate, make_requests, protocol_of
 from limite.evaluate.models import opened_by
 from limite.evaluate.protocol import refuse_other_protocol
+from limite.evaluate.records import records
 
 BUDGET = "fixed-response"
 

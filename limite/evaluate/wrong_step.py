@@ -15,8 +15,9 @@ wrong wherever its sentence means what it says.
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 
 import attrs
@@ -37,12 +38,16 @@ SIDE = 160
 """The longest side of an equation that is worked out."""
 
 _NOTATION = Notation()
-_EQUALS = re.compile(r"(?<![=<>!:+\-*/\\^_~≈≠≤≥&])\s*&?\s*=(?![=<>])\s*&?\s*")
+# Patterns that whole texts are searched for begin with their first mark, which is what makes the
+# search fast; what must stand before that is looked at afterwards.
+_EQUALS = re.compile(r"=(?![=<>])\s*&?\s*")
+_NO_EQUALS = frozenset("=<>!:+-*/\\^_~≈≠≤≥&")
 # Where a side ends: marks of a sentence, of a formula, of a line, and what joins two statements.
 _BORDER = re.compile(
-    r"[\n$;#=<>≤≥≈≠≡→⇒⟹?&]|\\[\[\]()]|\\\\|[.,](?=\s|$)|(?<![\s0-9)}]):(?=\s|$)|"
-    r"(?:[Ss]tep|[Pp]art|[Cc]ase)\s+[0-9]+:|\\(?:quad|qquad|implies|Rightarrow|to|ldots|"
-    r"dots|cdots|approx|equiv|pmod|bmod|mod|leq?|geq?|neq?|text|mathrm|begin|end|tag|boxed)(?![a-z])"
+    r"[\n$;#=<>≤≥≈≠≡→⇒⟹?&\\.,:SsPpCc](?:(?<=[\n$;#=<>≤≥≈≠≡→⇒⟹?&])|(?<=[.,])(?=\s|$)|"
+    r"(?<=:)(?<![\s0-9)}]:)(?=\s|$)|(?<=\\)(?:[\[\]()\\]|(?:quad|qquad|implies|Rightarrow|to|"
+    r"ldots|dots|cdots|approx|equiv|pmod|bmod|mod|leq?|geq?|neq?|text|mathrm|begin|end|tag|boxed)"
+    r"(?![a-z]))|(?:(?<=[Ss])tep|(?<=[Pp])art|(?<=[Cc])ase)\s+[0-9]+:)"
 )
 _LEADING = re.compile(
     r"(?:(?:so|thus|hence|then|therefore|since|because|that|is|get|gives|have|we|now|first|next|"
@@ -57,7 +62,7 @@ _SCALE = re.compile(
     re.IGNORECASE,
 )
 # What a sentence may say so that its equations are not meant, or not exactly.
-_FULL_STOP = re.compile(r"\n|;|[.!](?=\s)")
+_FULL_STOP = re.compile(r"[\n;.!](?:(?<=[\n;])|(?=\s))")
 _NOT_MEANT = re.compile(
     r"\b(?:if|suppose|supposing|assume|assuming|would|wrong|incorrect|false|not|never|mistake|error|"
     r"instead|guess|maybe|perhaps|try|trying|test|approx\w*|about|roughly|rounded?|nearly|almost|"
@@ -99,22 +104,60 @@ class WrongStep:
 
 @attrs.frozen
 class Equation:
-    """Two sides as they are written, and where they stand."""
+    """Two sides as they are written, and where they stand in ``text``."""
 
     start: int
     end: int
     left: str
     right: str
-    sentence: str
+    text: str
+    signs: tuple[int, int]
+
+    @property
+    def sentence(self) -> str:
+        """What it stands in, and a little of what follows: there it may be denied."""
+        return _sentence(self.text, *self.signs)
+
+
+@attrs.frozen
+class Known:
+    """What names of a problem are by its worked solutions: those to which they give one value.
+
+    Names that the problem itself gives a value, or does not mention, are left out.
+    """
+
+    values: Mapping[str, Fraction]
+
+    @classmethod
+    def of(cls, problem: Problem) -> Known:
+        found: dict[str, set[Fraction]] = {}
+        for text in problem.solutions.values():
+            for name, value, _ in _assigned(equations_of(text)):
+                found.setdefault(name, set()).add(value)
+        given = {name for name, _, _ in _assigned(equations_of(problem.problem))} if found else ()
+        return cls(
+            {
+                name: min(values)
+                for name, values in found.items()
+                if len(values) == 1 and name not in given and _names(problem.problem, name)
+            }
+        )
 
 
 def wrong_step(
-    problem: Problem, text: str, verdict: Verdict, *, closed: bool = True
+    problem: Problem,
+    text: str,
+    verdict: Verdict,
+    *,
+    closed: bool = True,
+    known: Known | None = None,
 ) -> WrongStep | None:
     """The first known wrong step of a response that was not found right; None without one.
 
     ``closed`` says whether its thinking is, which a template may have opened before the text.
+    ``known`` is ``Known.of(problem)``, for whoever asks of many responses to a problem.
     """
+    known = Known.of(problem) if known is None else known
     looked_at = text[:CHARACTERS]
     ended = looked_at.rfind(THINKING[1])
     begins = 0 if ended < 0 else ended + len(THINKING[1])
@@ -123,7 +166,7 @@ def wrong_step(
     if begins:
         parts.append((0, ended, True))
     for start, end, thinking in parts:
-        found = _in_part(problem, looked_at[start:end])
+        found = _in_part(known, looked_at[start:end])
         if found is not None:
             return attrs.evolve(
                 found, start=found.start + start, end=found.end + start, thinking=thinking
@@ -137,51 +180,74 @@ def wrong_step(
     return WrongStep("answer", at, at + len(stated), stated, problem.answer.value)
 
 
-def _in_part(problem: Problem, text: str) -> WrongStep | None:
+def _in_part(known: Known, text: str) -> WrongStep | None:
+    if not known.values:
+        return next(filter(None, map(_false, equations_of(text))), None)
     equations = list(equations_of(text))
     false = next(filter(None, map(_false, equations)), None)
-    other = _contradiction(problem, equations)
+    other = _contradiction(known, equations)
     return min(filter(None, (false, other)), key=lambda step: step.start, default=None)
 
 
 def equations_of(text: str) -> Iterator[Equation]:
     """Every ``=`` with what stands on its two sides, as far as a formula or sentence goes."""
-    for count, match in enumerate(_EQUALS.finditer(text)):
-        if count == EQUATIONS:
-            return
-        before = text[max(0, match.start() - SIDE) : match.start()]
-        after = text[match.end() : match.end() + SIDE]
-        borders = [each.end() for each in _BORDER.finditer(before)]
-        left = before[borders[-1] :] if borders else before
-        if not borders and match.start() > SIDE:
+    for start, end in itertools.islice(_signs(text), EQUATIONS):
+        before, after = text[max(0, start - SIDE) : start], text[end : end + SIDE]
+        begins = 0
+        for border in _BORDER.finditer(before):
+            begins = border.end()
+        if not begins and start > SIDE:
             continue
-        border = _BORDER.search(after)
-        right = after[: border.start()] if border else after
-        if border is None and match.end() + SIDE < len(text):
+        ends = _BORDER.search(after)
+        if ends is None and end + SIDE < len(text):
             continue
-        if border is not None and border[0].startswith("\\text"):
+        if ends is not None and ends[0].startswith("\\text"):
             continue  # a unit or a word decides what the number means
-        sentence = _sentence(text, match.start(), match.end() + len(right))
-        bare = left.lstrip()
+        right = after[: ends.start()] if ends else after
+        left = before[begins:].lstrip()
         yield Equation(
-            match.start() - len(bare),
-            match.end() + len(right.rstrip()),
-            bare.rstrip(),
+            start - len(left),
+            end + len(right.rstrip()),
+            left.rstrip(),
             right,
-            sentence,
+            text,
+            (start, end + len(right)),
         )
+
+
+def _signs(text: str) -> Iterator[tuple[int, int]]:
+    """Where a sign of equality begins and ends, with the space and the tabulator marks around it.
+
+    One that belongs to another operator (``<=``, ``:=``) is none.
+    """
+    last = 0
+    for match in _EQUALS.finditer(text):
+        sign = start = match.start()
+        while start > last and text[start - 1].isspace():
+            start -= 1
+        if start > last and text[start - 1] == "&":
+            start -= 1
+            while start > last and text[start - 1].isspace():
+                start -= 1
+        while start <= sign and start and text[start - 1] in _NO_EQUALS:
+            start += 1
+        if start <= sign:
+            last = match.end()
+            yield start, last
 
 
 def _sentence(text: str, start: int, end: int) -> str:
     """From the beginning of the sentence on, and a little beyond its end: what denies it."""
     before = text[max(0, start - NEAR) : start]
-    ends = [each.end() for each in _FULL_STOP.finditer(before)]
+    begins = 0
+    for full_stop in _FULL_STOP.finditer(before):
+        begins = full_stop.end()
     after = text[end : end + NEAR]
-    full_stop = _FULL_STOP.search(after)
+    ends = _FULL_STOP.search(after)
     until = len(after)
-    if full_stop is not None:
-        until = full_stop.end() + (0 if full_stop[0] == ";" else BEYOND)
-    return before[ends[-1] if ends else 0 :] + text[start:end] + after[:until]
+    if ends is not None:
+        until = ends.end() + (0 if ends[0] == ";" else BEYOND)
+    return before[begins:] + text[start:end] + after[:until]
 
 
 def _false(equation: Equation) -> WrongStep | None:
@@ -248,48 +314,34 @@ def _shown(ours: Fraction, theirs: Fraction, left: str) -> str:
     return ratio_text(ours if _OPERATOR.search(left) else theirs)
 
 
-def _assigned(equations: list[Equation]) -> Iterator[tuple[str, Fraction, Equation]]:
+def _assigned(equations: Iterable[Equation]) -> Iterator[tuple[str, Fraction, Equation]]:
     """The names that equations give a number, where nothing around says that it is only tried."""
     for each in equations:
         left = _side(each.left, leading=True)
-        right = _side(each.right)
-        if left is None or right is None or not _NAME.fullmatch(left):
-            continue
-        value = value_of(right)
-        if value is not None:
+        right = None if left is None or not _NAME.fullmatch(left) else _side(each.right)
+        value = None if right is None else value_of(right)
+        if left is not None and value is not None:
             yield left.replace("{", "").replace("}", ""), value, each
 
 
-def _contradiction(problem: Problem, equations: list[Equation]) -> WrongStep | None:
+def _names(problem: str, name: str) -> bool:
+    return bool(re.search(rf"(?<![A-Za-z\\]){re.escape(name)}(?![A-Za-z])", problem))
+
+
+def _contradiction(known: Known, equations: list[Equation]) -> WrongStep | None:
     """The first value of a name that the worked solution gives another."""
-    if not problem.solutions or not equations:
-        return None
-    known: dict[str, set[Fraction]] = {}
-    for text in problem.solutions.values():
-        for name, value, _ in _assigned(list(equations_of(text))):
-            known.setdefault(name, set()).add(value)
-    if not known:
-        return None
-    given = {name for name, _, _ in _assigned(list(equations_of(problem.problem)))}
     said: dict[str, set[Fraction]] = {}
     first: dict[str, tuple[Fraction, Equation]] = {}
     for name, value, equation in _assigned(equations):
         said.setdefault(name, set()).add(value)
         first.setdefault(name, (value, equation))
     for name, (value, equation) in first.items():
-        right = known.get(name, set())
-        line = equation.sentence
-        if (
-            len(right) == 1
-            and len(said[name]) == 1
-            and value not in right
-            and "." not in equation.right
-            and name not in given
-            and re.search(rf"(?<![A-Za-z\\]){re.escape(name)}(?![A-Za-z])", problem.problem)
-            and not _NOT_MEANT.search(line)
-            and not _ELSEWHERE.search(line)
-        ):
-            shown = f"{name} = {ratio_text(next(iter(right)))}"
+        right = known.values.get(name)
+        if right is None or len(said[name]) != 1 or value == right or "." in equation.right:
+            continue
+        sentence = equation.sentence
+        if not _NOT_MEANT.search(sentence) and not _ELSEWHERE.search(sentence):
+            shown = f"{name} = {ratio_text(right)}"
             told = f"{equation.left} = {equation.right.strip()}"
             return WrongStep("quantity", equation.start, equation.end, told, shown)
     return None

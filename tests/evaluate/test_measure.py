@@ -12,7 +12,8 @@ from limite.core.tokenizer import CharacterTokenizer
 from limite.core.types import Answer, Problem, Response, Verdict
 from limite.evaluate.compare import SCOPE, paired_difference, wording
 from limite.evaluate.intervals import WITHOUT_SPREAD
-from limite.evaluate.measure import evaluate, make_requests, protocol_of, records
+from limite.evaluate.measure import evaluate, make_requests, protocol_of
+from limite.evaluate.records import records
 from limite.evaluate.shares import wilson
 from limite.problems.verifiers.exact import Exact
 

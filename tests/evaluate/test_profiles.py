@@ -18,8 +18,9 @@ from limite.core.pretrained.save import save_pretrained
 from limite.core.pretrained.tokenizer import PretrainedTokenizer
 from limite.core.tokenizer import CharacterTokenizer
 from limite.core.types import Answer, Problem
+from limite.evaluate.figures import summary
+from limite.evaluate.graded import Graded
 from limite.evaluate.journal import RESPONSES, Recorded
-from limite.evaluate.measure import Graded, summary
 from limite.evaluate.profiles import Profile, stopped, tokens_until
 from limite.evaluate.protocol import Protocol
 from limite.problems.gen.main import main as gen

@@ -10,7 +10,7 @@ import attrs
 
 from limite.core.errors import LimiteError
 from limite.core.jsonl import dumps
-from limite.evaluate.measure import figures_of
+from limite.evaluate.figures import figures_of
 
 
 @attrs.frozen(kw_only=True)
