@@ -8,7 +8,11 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from limite.core.matrix_products import ask_for_equal_rows, processor_maker
+
 __version__ = "0.1.0"
+
+ask_for_equal_rows(processor_maker())
 
 if TYPE_CHECKING:
     from limite.core.errors import LimiteError as LimiteError
