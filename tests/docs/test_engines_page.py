@@ -16,7 +16,7 @@ from limite.plugins.engines.push import MARK
 from tests.docs.test_recipe_fields import section
 
 PAGE = (Path(__file__).parents[2] / "docs" / "engines.md").read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"^```\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+EXAMPLES = re.findall(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize("cls", [OpenAIServer, ServerCall], ids=lambda cls: cls.__name__)

@@ -1,0 +1,194 @@
+"""What of the pages is not simply run as it stands, and why: all else is, in every test run.
+
+Keys are a command, or a block's language and its number on the page ("python 2").
+"""
+
+from __future__ import annotations
+
+import attrs
+
+NEEDS = {
+    "index": "fetches packages from an index",
+    "server": "asks a server, which must be there",
+    "gpu": "needs a GPU",
+    "peers": "needs the packages of the extra peers",
+    "reasoning-gym": "needs the extra reasoning-gym",
+    "ray": "needs the extra ray",
+    "published model": "reads a published model, which must be there",
+    "installed": "needs the example installed; tests/test_example_plugin.py installs and runs it",
+    "ci": "is what CI itself does",
+}
+
+
+@attrs.frozen
+class Elsewhere:
+    """Not run by these tests, whatever is asked for; looked at all the same."""
+
+    needs: str = attrs.field(validator=attrs.validators.in_(NEEDS))
+
+
+@attrs.frozen
+class Nightly:
+    """Takes long: run with the tests that are marked so, and looked at in the others."""
+
+    codes: tuple[int, ...] = (0,)
+
+
+@attrs.frozen
+class Smaller:
+    """Run with other words in place of some; as it stands with the tests marked nightly."""
+
+    old: str
+    new: str
+
+
+@attrs.frozen
+class Ends:
+    """Ends with one of these codes, as the page says."""
+
+    codes: tuple[int, ...]
+
+
+@attrs.frozen
+class Part:
+    """A part of a recipe: what stands before it to make one whole."""
+
+    before: str = ""
+    after: str = ""
+
+
+@attrs.frozen
+class Other:
+    """TOML that is no recipe: the name of the function of ``reading`` that reads it."""
+
+    read_by: str
+
+
+Entry = Elsewhere | Nightly | Smaller | Ends | Part | Other
+
+RL = '[stages.rl]\ntype = "rl"\nproblems = { sources = { sum-chain = 1 } }\n'
+SFT = '[stages.sft]\ntype = "sft"\nproblems = { sources = { sum-chain = 1 } }\n'
+BASE = SFT.replace("stages.sft", "stages.base")
+ENV = "pip install torch==2.13.0 -e '.[dev]'"
+AUTHOR = "limite-gen author topics.toml --endpoint https://host/v1 --model NAME "
+
+ADMITTED = (0, 1)
+"""A gate may be missed, which depends on the processor; of a mistake the code is 2."""
+
+TABLE: dict[str, dict[str, Entry]] = {
+    "README.md": {
+        "pip install torch==2.13.0 -e .": Elsewhere("index"),
+        "limite run recipes/quickstart.py": Nightly(),
+        "limite admit my.py": Nightly(ADMITTED),
+        ENV: Elsewhere("index"),
+        "pytest": Elsewhere("ci"),
+        "limite-gen make linear-system,gcd:2 --count 10000 --difficulty 0.2:0.8 --seed 1 "
+        "-o p.jsonl.zst": Smaller("10000", "100"),
+        "pip install -e examples/limite-softclip": Elsewhere("installed"),
+        "limite plugins --laws limite-softclip": Elsewhere("installed"),
+    },
+    "CONTRIBUTING.md": {
+        ENV: Elsewhere("index"),
+        "pytest": Elsewhere("ci"),
+        "make lint types smoke": Elsewhere("ci"),
+        ".ci/run": Elsewhere("ci"),
+    },
+    "examples/limite-softclip/README.md": {
+        "pip install -e examples/limite-softclip": Elsewhere("installed"),
+        "limite plugins objective/softclip": Elsewhere("installed"),
+        "limite plugins --laws limite-softclip": Elsewhere("installed"),
+    },
+    "docs/admission.md": {
+        "limite admit recipes/smoke.toml": Nightly(ADMITTED),
+        "limite admit recipes/smoke.toml --stage rl --out admitted --json": Nightly(ADMITTED),
+        "LIMITE_KERNELS=reference limite admit recipes/smoke.toml": Nightly(ADMITTED),
+    },
+    "docs/authoring.md": {
+        "toml 1": Other("topics"),
+        f"{AUTHOR}--key-env KEY --count 500 -o p.jsonl.zst": Elsewhere("server"),
+        # A model that was never trained writes nothing that is kept.
+        "limite-gen author topics.toml --local models/some-model --count 20 "
+        "-o p.jsonl.zst": Nightly((1,)),
+        f"{AUTHOR}--aim 0.2:0.8 --policy runs/mine -o p.jsonl": Elsewhere("server"),
+    },
+    "docs/engines.md": {"toml 1": Part(RL), "toml 2": Part(RL)},
+    "docs/evaluation.md": {
+        "limite eval --endpoint http://localhost:8000/v1 --model-name mine --served out "
+        "--benchmark limite-easy": Elsewhere("server"),
+        "limite eval out --benchmark limite-easy --export lm-eval --export lighteval": Smaller(
+            "limite-easy", "limite-easy --max-tokens 4"
+        ),
+    },
+    "docs/kernels.md": {
+        "python -m benchmarks.kernels --device cpu --tiny": Nightly(),
+        "python -m benchmarks.kernels --json benchmarks/results/": Nightly(),
+        "benchmarks/gpu.sh runs/gpu": Elsewhere("gpu"),
+    },
+    "docs/limite-gen.md": {
+        "toml 1": Other("mix"),
+        "limite-gen make --mix mix.toml --count 100000 --workers 2 -o mixed.jsonl.zst": Smaller(
+            "100000", "100"
+        ),
+        "pip install 'limite[reasoning-gym]'": Elsewhere("index"),
+        "limite-gen list reasoning-gym": Elsewhere("reasoning-gym"),
+        "limite-gen make gym-dice,gym-syllogism --count 1000 -o gym.jsonl.zst": Elsewhere(
+            "reasoning-gym"
+        ),
+        "limite-gen make gcd --count 10000 --shard 1/2 -o part-1.jsonl.zst": Smaller("10000", "40"),
+        "limite-gen make gcd --count 10000 --shard 2/2 -o part-2.jsonl.zst": Smaller("10000", "40"),
+        "pip install 'limite[ray]'": Elsewhere("index"),
+        "limite-gen make gcd --count 10000 --executor ray -o gcd.jsonl.zst": Elsewhere("ray"),
+        "limite-gen calibrate p.jsonl.zst --endpoint https://host/v1 --model-name NAME "
+        "--key-env KEY -o measured.jsonl.zst": Elsewhere("server"),
+        f"{AUTHOR}--key-env KEY --count 500 -o p.jsonl.zst": Elsewhere("server"),
+    },
+    "docs/models.md": {
+        "limite import gguf SmolLM2-135M-Instruct.Q4_1.gguf --to models/SmolLM2-135M-Instruct": (
+            Elsewhere("published model")
+        ),
+        "toml 1": Part(after=f'name = "page"\n{SFT}'),
+        "python -m benchmarks.models --tiny": Nightly(),
+        "python -m benchmarks.models models/SmolLM2-135M-Instruct --json models.json": Elsewhere(
+            "published model"
+        ),
+    },
+    "docs/objectives.md": {
+        "python -m benchmarks.objectives --json benchmarks/results/": Nightly(),
+    },
+    "docs/objectives/dapo.md": {
+        "toml 1": Part(f"model = {{ context = 8192 }}\n{RL}max_tokens = 4096\n")
+    },
+    "docs/objectives/topk-kd.md": {
+        "limite run recipes/smoke.toml --name smoke": Nightly(),
+        "limite run docs/objectives/teacher.toml": Nightly(),
+    },
+    "docs/performance.md": {
+        "python -m benchmarks.updates --json benchmarks/results/": Nightly(),
+        "pip install -e '.[peers]'": Elsewhere("index"),
+        "python -m benchmarks a --against trl --json benchmarks/results/": Elsewhere("peers"),
+    },
+    "docs/plugins.md": {"toml 1": Other("entry_points")},
+    "docs/problems.md": {"toml 1": Part(RL.partition("problems")[0])},
+    "docs/ranks.md": {
+        "torchrun --nproc-per-node 2 -m limite run recipe.py": Nightly(),
+        "torchrun --nproc-per-node 2 -m limite resume runs/recipe-1f3a": Nightly(),
+    },
+    "docs/recipes.md": {"limite run my.py --device cuda": Elsewhere("gpu")},
+    "docs/runs.md": {
+        "limite resume runs/small-1f3a --set stages.rl.max_tokens=96": Ends((2,)),
+    },
+    "docs/sandbox.md": {
+        "limite-gen doctor": Nightly(),
+        "limite-gen doctor --backend landlock": Nightly((0, 1, 2)),  # where the kernel has it
+        "limite-gen doctor --json": Nightly(),
+    },
+    "docs/stages/distill.md": {"toml 1": Part(f"{SFT}{RL}")},
+    "docs/stages/preference.md": {"toml 1": Part(SFT)},
+    "docs/stages/pretrain.md": {"toml 3": Part(BASE)},
+    "docs/stages/rl.md": {
+        "toml 1": Part(RL.partition("problems")[0]),
+        "toml 2": Part(RL),
+    },
+    "docs/stages/sft.md": {"toml 1": Part(RL)},
+    "docs/stages/soup.md": {"toml 1": Part(BASE)},
+}
