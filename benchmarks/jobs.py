@@ -17,6 +17,13 @@ ALPHABET = "0123456789+-*/()=,;.?#| \nabcdefghijklmnopqrstuvwxyzABCDEFGHIJ"
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
+WORDS = (
+    "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "more", "less",
+    "sum", "left", "right", "up", "down", "in", "out", "over", "under", "from", "to", "with", "all",
+    "none",
+)  # fmt: skip
+"""Each a token of SmolLM2, at the beginning of a text and after a space."""
+
 SMALL = {
     "width": 192, "layers": 4, "heads": 6, "kv_heads": 2, "head_width": 32, "mlp_width": 512,
     "vocabulary": 64, "context": 1024,
@@ -147,12 +154,17 @@ def tiny(job: Job) -> Job:
     )
 
 
+def question(job: Job, stream: random.Random, tokens: int) -> str:
+    """A drawn text of so many tokens: letters, or words where the tokenizer is SmolLM2's."""
+    if job.pretrained:
+        return " ".join(stream.choice(WORDS) for _ in range(tokens))
+    return "".join(stream.choice(LETTERS) for _ in range(tokens))
+
+
 def prompts_of(job: Job, step: int) -> list[str]:
-    """Questions of a step, all different: as many characters as a prompt has tokens."""
+    """Questions of a step, all different, each of as many tokens as a prompt has."""
     stream = random.Random(f"{job.name} {step}")
-    return [
-        "".join(stream.choice(LETTERS) for _ in range(job.prompt_tokens)) for _ in range(job.groups)
-    ]
+    return [question(job, stream, job.prompt_tokens) for _ in range(job.groups)]
 
 
 def reward(job: Job, row: int, flat: int) -> float:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.jobs import ALPHABET, JOBS, LETTERS, Job, reward, tiny
+from benchmarks.jobs import ALPHABET, JOBS, Job, question, reward, tiny
 from benchmarks.turns import Turns
 
 turns = Turns()
@@ -102,12 +102,13 @@ class PlannedSampler(sampling.Sampler):
 
 @attrs.frozen(kw_only=True)
 class Questions:
-    """Letters of which nothing is asked."""
+    """Texts of which nothing is asked."""
 
     def sample(self, rng: random.Random, difficulty: float) -> Problem:
         del difficulty
-        # The tokenizer puts a token before them, and the end of the line behind.
-        text = "".join(rng.choice(LETTERS) for _ in range(Plan.job.prompt_tokens - 2))
+        # Behind them comes the end of the line; the tokenizer of characters begins with a token.
+        own = 1 if Plan.job.pretrained else 2
+        text = question(Plan.job, rng, Plan.job.prompt_tokens - own)
         return Problem(problem=text, answer=Answer(type="integer", value="1"))
 
     def check(self, problem: Problem) -> bool:
@@ -167,7 +168,9 @@ def recipe_of(job: Job, directory: str) -> dict[str, Any]:
         "stages": {"rl": stage},
         "loggers": ["jsonl", "take-turns"],
     }
-    if not job.pretrained:
+    if job.pretrained:
+        found["tokenizer"] = {"type": "pretrained", "path": directory, "chat": False}
+    else:
         found["tokenizer"] = {"type": "characters", "alphabet": ALPHABET}
     return found
 

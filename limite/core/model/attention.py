@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
@@ -24,6 +25,11 @@ class LayerCache:
     def bytes(self) -> int:
         """What it takes, all rows together."""
         raise NotImplementedError
+
+    @property
+    def tensors(self) -> Sequence[Tensor]:
+        """What a step reads and writes, where the mixer has its steps recorded."""
+        return ()
 
     def select(self, rows: Tensor) -> LayerCache:
         """The cache of the given rows, in that order; a row may be asked for more than once."""
@@ -125,6 +131,16 @@ class AttentionMixer(nn.Module):
     ) -> Tensor:
         """A chunk for each row, after the ``before [B]`` tokens which the cache has seen."""
         raise NotImplementedError
+
+    def decided(self, cache: Any) -> Callable[[int, int], Hashable] | None:
+        """What ``step`` decides on the host: from the tokens of the longest row and those of the
+        shortest, the one at hand included, to something that is equal where all decisions are.
+
+        ``step`` may then be recorded as the operators it calls, and they be called again on the
+        tensors of another cache, or of this one (``LayerCache.tensors``). Equal mixers give equal
+        functions. None where a step keeps or asks for what tensors hold, or is not to be recorded.
+        """
+        return None
 
     def step(
         self,

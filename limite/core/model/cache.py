@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from limite.core.model.attention import LayerCache
+from limite.core.model.recorded import Steps
 
 
 class Taken:
@@ -51,6 +52,7 @@ class Cache:
         self._set(lengths)
 
     def _set(self, lengths: Sequence[int]) -> None:
+        self.recorded = Steps()
         self._noted = tuple(lengths)
         self._longest = max(lengths, default=0)
         self._shortest = min(lengths, default=0)

@@ -184,7 +184,7 @@ class Decoder(nn.Module):
         if weights is None:
             return self.extend(tokens, Layout.from_lengths([1] * cache.rows, tokens.device), cache)
         cache.require_room()
-        hidden = self._step(weights, tokens, cache)
+        hidden = cache.recorded.take(self, weights, tokens, cache)
         cache.grow()
         return hidden
 

@@ -64,6 +64,10 @@ class KeyValueCache(LayerCache):
     def bytes(self) -> int:
         return self.stored_keys.nbytes + self.values.nbytes
 
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        return self.stored_keys, self.values
+
     def select(self, rows: Tensor) -> KeyValueCache:
         return KeyValueCache(
             self.stored_keys.index_select(0, rows),

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from functools import lru_cache
+
+import attrs
 import torch
 from torch import Tensor
 
 from limite.core.kernels import ops
 from limite.core.kernels.layout import Layout
 from limite.core.kernels.moment import Moment
-from limite.core.kernels.slots import bucket
+from limite.core.kernels.slots import bucket, tiles
 from limite.core.model.attention import AttentionMixer
 from limite.core.model.branches import Branches
 from limite.core.model.spec import AttentionShape
@@ -20,6 +24,27 @@ NARROW = 64
 
 FEW_REPEATS = 2.0
 """Of the tokens there are: so many more cost less than attention of branches by themselves."""
+
+
+@lru_cache(maxsize=16)
+def _ends(slots: int) -> tuple[int, ...]:
+    return tuple(stop for _, stop in tiles(slots))
+
+
+@attrs.frozen
+class Decided:
+    """Which tiles of a cache are read, and which of them all rows see in whole, or some not."""
+
+    slots: int
+
+    def __call__(self, longest: int, shortest: int) -> tuple[int, int, int, bool]:
+        ends = _ends(self.slots)
+        return (
+            bisect_left(ends, longest),
+            bisect_right(ends, shortest),
+            bisect_left(ends, shortest),
+            longest > self.slots,
+        )
 
 
 class WindowMixer(AttentionMixer):
@@ -131,6 +156,10 @@ class WindowMixer(AttentionMixer):
             mixed = self._decode(queries.index_select(0, tokens), held, chunks.single.moment)
             out.index_copy_(0, tokens, mixed)
         return out
+
+    def decided(self, cache: KeyValueCache) -> Decided | None:
+        narrower = self.window is not None and self.window < cache.slots
+        return None if narrower else Decided(cache.slots)
 
     def step(
         self,
