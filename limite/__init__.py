@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from limite.core.model.spec import AttentionShape as AttentionShape
     from limite.core.model.spec import ModelSpec as ModelSpec
     from limite.core.pretrained.tokenizer import PretrainedTokenizer as PretrainedTokenizer
+    from limite.core.recipe.matched.settings import Matched as Matched
     from limite.core.recipe.recipe import Recipe as Recipe
     from limite.core.recipe.stages import RL as RL
     from limite.core.recipe.stages import SFT as SFT
@@ -152,6 +153,7 @@ _MODULES = {
     "limite.core.model.llama.spec": "LlamaSpec",
     "limite.core.model.spec": "AttentionShape ModelSpec",
     "limite.core.pretrained.tokenizer": "PretrainedTokenizer",
+    "limite.core.recipe.matched.settings": "Matched",
     "limite.core.recipe.recipe": "Recipe",
     "limite.core.recipe.stages": (
         "CriticSettings Distill Eval FitCritic Greedy MadeTexts Mix OwnSolutions Preference "

@@ -27,7 +27,7 @@ def test_there_are_recipes():
     assert {path.stem for path in FILES} >= {"preference_soup", "quickstart", "smoke"}
 
 
-OWN_TESTS = {"objectives_tiny", "smollm2_arithmetic", "violetto", "violetto_tiny"}
+OWN_TESTS = {"matched_tiny", "objectives_tiny", "smollm2_arithmetic", "violetto", "violetto_tiny"}
 """Recipes that begin with files, or take long, and have tests of their own."""
 
 

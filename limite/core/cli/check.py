@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ def check(
     # Imported late: the shapes of a model need torch, and `limite --help` does not.
     with importing():
         from limite.core.discover import load_registry
-        from limite.core.recipe.check import check_file
+        from limite.core.recipe.matched.check import LoadedComparison, check_any
 
     registry = load_registry()
     found: list[Mistake] = []
@@ -45,13 +45,18 @@ def check(
     pages: list[dict[str, Any]] = []
     for name in recipes:
         try:
-            _, plan = check_file(Path(name), overrides, registry)
+            sound = check_any(Path(name), overrides, registry)
         except SettingsError as error:
             mistakes, cause = list(error.mistakes), error
         except LimiteError as error:
             mistakes, cause = [Mistake(str(error))], error
         else:
-            pages.append({"recipe": name, "mistakes": [], "plan": plan.plain()})
+            if isinstance(sound, LoadedComparison):
+                plans = {each: plan.plain() for each, plan in sound.plans.items()}
+                page = {"plan": None, "variants": plans, "runs": list(sound.members)}
+                pages.append({"recipe": name, "mistakes": [], **page})
+            else:
+                pages.append({"recipe": name, "mistakes": [], "plan": sound[1].plain()})
             continue
         found += mistakes
         told = [{**attrs.asdict(mistake), "text": str(mistake)} for mistake in mistakes]
@@ -59,13 +64,27 @@ def check(
     if as_json:
         show_json(pages)
         context.exit(2 if found else 0)
-    sound = [page for page in pages if page["plan"]]
-    for number, page in enumerate(sound):
-        if number:
-            click.echo()
-        show_plan(page["recipe"], page["plan"])
+    show_pages(pages)
     if found:
         raise SettingsError(found) from cause
+
+
+def show_pages(pages: Sequence[Mapping[str, Any]]) -> None:
+    """The plan of every recipe that is sound, and of every variant of a comparison."""
+    plans: list[tuple[str, dict[str, Any]]] = []
+    for page in pages:
+        if page["plan"]:
+            plans.append((page["recipe"], page["plan"]))
+        for variant, plan in page.get("variants", {}).items():
+            plans.append((f"{page['recipe']}, variant {variant}", plan))
+    for number, (title, plan) in enumerate(plans):
+        if number:
+            click.echo()
+        show_plan(title, plan)
+    for page in pages:
+        if "runs" in page:
+            told = ", ".join(page["runs"])
+            click.echo(f"\n{page['recipe']}: matched; {len(page['runs'])} runs: {told}")
 
 
 def show_plan(recipe: str, plan: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,9 @@ import click
 
 from limite.core.cli.table import show_json, show_table
 from limite.core.errors import LimiteError
+
+TOLD = "limite.evaluate.matched_told"
+"""What puts a comparison into words: core imports nothing beside it."""
 
 
 @click.command()
@@ -24,8 +28,9 @@ def report(run: Path, out: Path | None, as_json: bool) -> None:
     """Write the page that tells how a run went.
 
     RUN is the folder of a run, or the name of one under runs/. The page opens offline; what it
-    claims is printed here too.
+    claims is printed here too. Of a matched comparison it is the page that compares.
     """
+    from limite.core.recipe.matched.folder import is_comparison
     from limite.core.recipe.report import read_run, write_pages
     from limite.core.recipe.report.data import as_data
     from limite.core.recipe.report.remarks import remarks
@@ -34,6 +39,9 @@ def report(run: Path, out: Path | None, as_json: bool) -> None:
         run = Path("runs") / run
     if out is not None:
         _check_out(out)
+    if is_comparison(run):
+        report_comparison(run, out, as_json)
+        return
     found = read_run(run)
     page = write_pages(found, out)
     data = {
@@ -58,6 +66,29 @@ def report(run: Path, out: Path | None, as_json: bool) -> None:
     for line in data["remarks"]:
         click.echo(line)
     click.echo(f"page: {page}")
+
+
+def report_comparison(path: Path, out: Path | None, as_json: bool) -> None:
+    """The page of a comparison, and what it claims."""
+    found, told = import_module("limite.evaluate.matched"), import_module(TOLD)
+    comparison = found.comparison_of(path)
+    page = import_module("limite.evaluate.matched_page").write_page(path, comparison, out)
+    if as_json:
+        show_json({**comparison, "page": str(page)})
+        return
+    show_comparison(comparison)
+    for line in told.lines(comparison):
+        click.echo(line)
+    click.echo(f"page: {page}")
+
+
+def show_comparison(comparison: dict[str, Any]) -> None:
+    """Three tables: accuracy, paired differences, what each variant took."""
+    told = import_module(TOLD)
+    for rows in (told.score_rows, told.pair_rows, told.cost_rows):
+        head, *body = rows(comparison)
+        show_table(head, body, cut=False)
+        click.echo()
 
 
 def _check_out(out: Path) -> None:

@@ -9,6 +9,8 @@ import click
 
 from limite.core.cli.importing import importing
 from limite.core.cli.say import Say
+from limite.core.errors import LimiteError
+from limite.core.recipe.matched.folder import MatchedDirectory, is_comparison
 
 
 @click.command()
@@ -33,8 +35,16 @@ def resume(run: Path, overrides: tuple[str, ...], declared: tuple[str, ...], as_
 
     The weights at the end are bit for bit those of a run that was never stopped. Refuses, and
     lists the differences, when the recipe or a version is not what it was. RUN may be a
-    checkpoint instead: a damaged one is refused, where otherwise the one before it would do.
+    checkpoint instead: a damaged one is refused, where otherwise the one before it would do. Of a
+    matched comparison every run goes on that is not finished.
     """
+    if is_comparison(run):
+        if overrides or declared:
+            raise LimiteError(
+                f"{run}: --set and --declare change one run, and those of a comparison are matched"
+            )
+        resume_comparison(run, as_json)
+        return
     with importing():
         from limite.core.recipe.engine import go_on
         from limite.core.recipe.going_on import device_of
@@ -51,3 +61,21 @@ def resume(run: Path, overrides: tuple[str, ...], declared: tuple[str, ...], as_
             click.echo(json.dumps(result.plain(), indent=2, sort_keys=True))
         else:
             say.result(result)
+
+
+def resume_comparison(path: Path, as_json: bool) -> None:
+    """Goes on with all runs of a comparison that are not finished."""
+    with importing():
+        from limite.core.recipe.matched.run import resume as go_on
+        from limite.core.recipe.ranks.launch import launched
+
+    device = str(MatchedDirectory.open(path).receipt().get("device", "cpu"))
+    with launched(device) as ranks:
+        say = Say(quiet=as_json or ranks.rank > 0)
+        result = go_on(path, echo=say.line, live=say.live, ranks=ranks)
+        if ranks.rank:
+            return
+        if as_json:
+            click.echo(json.dumps(result.plain(), indent=2, sort_keys=True))
+        else:
+            say.any_result(result)

@@ -52,11 +52,12 @@ def run(
 ) -> None:
     """Run RECIPE, a .py or .toml file, and leave everything it did in a new folder.
 
-    With --only, RECIPE may be the folder of an earlier run: the stages named run again from what
-    their predecessors left there, in a new folder.
+    A matched comparison is a run of each variant at each seed, in one folder; --set then changes
+    all variants. With --only, RECIPE may be the folder of an earlier run: the stages named run
+    again from what their predecessors left there, in a new folder.
     """
     with importing():
-        from limite.core.recipe.engine import start
+        from limite.core.recipe.matched.run import start
         from limite.core.recipe.ranks.launch import launched
 
     with launched(device) as ranks:
@@ -77,4 +78,4 @@ def run(
         if as_json:
             click.echo(json.dumps(result.plain(), indent=2, sort_keys=True))
         else:
-            say.result(result)
+            say.any_result(result)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from limite.core.cli.check import show_plan
+from limite.core.cli.report import TOLD, show_comparison
 from limite.core.cli.table import show_table
 from limite.core.recipe.report.read import read_run
 from limite.core.recipe.report.remarks import remarks
@@ -17,6 +19,7 @@ from limite.core.recipe.report.remarks import remarks
 if TYPE_CHECKING:
     from limite.core.recipe.cost import Plan
     from limite.core.recipe.engine import RunResult
+    from limite.core.recipe.matched.run import MatchedResult
 
 
 @attrs.frozen(kw_only=True)
@@ -38,6 +41,24 @@ class Say:
         """What the run is going to do."""
         self._speak(lambda: show_plan(recipe, plan.plain()))
         self.line("")
+
+    def any_result(self, result: RunResult | MatchedResult) -> None:
+        """What came of a run, or of a comparison of several."""
+        from limite.core.recipe.matched.run import MatchedResult  # with torch, loaded by now
+
+        if isinstance(result, MatchedResult):
+            self.comparison(result)
+        else:
+            self.result(result)
+
+    def comparison(self, result: MatchedResult) -> None:
+        """Every variant at every evaluation, the paired difference, and what was not matched."""
+        self.line("")
+        self._speak(lambda: show_comparison(result.comparison))
+        for text in (*import_module(TOLD).lines(result.comparison), ""):
+            self.line(text)
+        self.line(f"runs    {result.path}")
+        self.line(f"report  {result.report}")
 
     def result(self, result: RunResult) -> None:
         """The stages, held-out accuracy with its interval, and where everything is."""

@@ -20,14 +20,21 @@ def verify(run: Path, as_json: bool) -> None:
 
     Every hash in its receipts and checkpoints is computed again, every response is held to the
     rules of budgets, endings and versions, and results are counted again. Ends with 1 at a
-    violation, and names file and record.
+    violation, and names file and record. Of a matched comparison every run is checked, and that
+    each is what the comparison says.
     """
+    from limite.core.recipe.matched.folder import is_comparison
     from limite.core.recipe.verify import verify_run
     from limite.core.recipe.verify.run import as_data
 
     if not run.exists() and (Path("runs") / run).is_dir():
         run = Path("runs") / run
-    found = verify_run(run)
+    if is_comparison(run):
+        from limite.core.recipe.matched.verify import verify_comparison
+
+        found = verify_comparison(run)
+    else:
+        found = verify_run(run)
     if as_json:
         show_json(as_data(found))
     else:

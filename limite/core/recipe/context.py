@@ -51,6 +51,7 @@ class RunStopped(RunFailed):
     exit_code = 130
 
     def __init__(self, message: str, run: Path) -> None:
+        self.told = message
         # On a line of its own, where a narrow terminal does not break it.
         super().__init__(f"{message}. Go on with:\n  limite resume {run}")
 

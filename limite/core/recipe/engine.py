@@ -62,6 +62,7 @@ from limite.core.rollout.stop import StopRequest
 
 Echo = Callable[[str], None]
 RESULTS = "results.json"
+STOPPING = "stopping where nothing is lost; press Ctrl-C again to stop at once"
 
 
 @attrs.frozen(kw_only=True)
@@ -115,9 +116,43 @@ def start(
         refuse_other_settings(loaded, earlier, chosen)
     else:
         refuse_missing_starts(loaded.recipe, chosen)
-    ranks = ranks or OneRank()
+    parts = tuple(stage for stage in plan.stages if stage.name in chosen)
+    return begin(
+        loaded,
+        registry,
+        chosen,
+        out=out,
+        name=name,
+        echo=echo,
+        live=live,
+        ranks=ranks or OneRank(),
+        earlier=earlier,
+        show=lambda: show_plan and show_plan(str(recipe), attrs.evolve(plan, stages=parts)),
+    )
+
+
+def begin(
+    loaded: LoadedRecipe,
+    registry: Registry,
+    chosen: Sequence[str],
+    *,
+    out: Path,
+    name: str | None,
+    echo: Echo,
+    live: bool,
+    ranks: Ranks,
+    earlier: RunDirectory | None = None,
+    show: Callable[[], object] = lambda: None,
+    stop: StopRequest | None = None,
+    known: Mapping[str, Any] | None = None,
+) -> RunResult:
+    """Makes the folder of a run whose recipe was checked, and runs the chosen stages.
+
+    ``earlier`` has those that are taken over; ``show`` is called before the first stage. Somebody
+    who runs several has one ``stop`` for all, and says what is ``known`` for their receipts.
+    """
     kernels = kernels_of(loaded.recipe, ranks.device)
-    receipt = receipt_of(loaded, registry, chosen, kernels, ranks)
+    receipt = {**receipt_of(loaded, registry, chosen, kernels, ranks), **(known or {})}
     refuse_different_ranks(ranks, receipt)
     refuse_unequal_shares(ranks, loaded.recipe, chosen)
     run = run_for_all(
@@ -131,15 +166,13 @@ def start(
             source_suffix=loaded.path.suffix,
         ),
     )
-    if show_plan is not None:
-        parts = tuple(stage for stage in plan.stages if stage.name in chosen)
-        show_plan(str(recipe), attrs.evolve(plan, stages=parts))
+    show()
     with written_by_one(ranks, run):
         if ranks.rank == 0:
             if earlier is not None:
                 take_over(earlier, run, untouched(loaded.recipe, chosen))
             run.log(f"kernels: {kernels}")
-        return execute(run, loaded, registry, chosen, echo, live, ranks)
+        return execute(run, loaded, registry, chosen, echo, live, ranks, stop)
 
 
 def go_on(
@@ -150,6 +183,7 @@ def go_on(
     echo: Echo = print,
     live: bool = False,
     ranks: Ranks | None = None,
+    stop: StopRequest | None = None,
 ) -> RunResult:
     """Goes on with the run in ``path``; refuses when recipe or versions are not what they were.
 
@@ -198,7 +232,7 @@ def go_on(
             run.note_resumption(elsewhere)
             run.log(f"kernels: {kernels}")
         ranks.host.arrive("the receipt of the run")
-        return execute(run, wanted, registry, chosen, echo, live, ranks)
+        return execute(run, wanted, registry, chosen, echo, live, ranks, stop)
 
 
 def context_of(
@@ -309,6 +343,7 @@ def execute(
     echo: Echo,
     live: bool,
     ranks: Ranks,
+    stop: StopRequest | None = None,
 ) -> RunResult:
     """Runs the chosen stages that are not finished yet; the report is written in any case."""
 
@@ -318,7 +353,7 @@ def execute(
             echo(text)
 
     receipt = run.receipt()
-    with StopRequest("stopping where nothing is lost; press Ctrl-C again to stop at once") as stop:
+    with contextlib.nullcontext(stop) if stop else StopRequest(STOPPING) as stop:
         try:
             with deterministic(receipt["threads"]):
                 for name in chosen:

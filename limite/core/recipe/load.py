@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -18,6 +18,7 @@ from limite.core.discover import load_registry
 from limite.core.errors import LimiteError, Mistake, SettingsError, did_you_mean
 from limite.core.kinds import Advantage
 from limite.core.overrides import Override, apply_overrides, culprit, parse_override
+from limite.core.recipe.matched.settings import Matched, refuse_comparison
 from limite.core.recipe.python_source import run_python
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.shipped import shipped
@@ -49,6 +50,7 @@ class Draft:
     """
 
     recipe: Any
+    cls: type[Recipe] | type[Matched]
     mistakes: Sequence[Mistake]
     source_text: str
     path: Path
@@ -82,7 +84,19 @@ def draft_recipe(path: str | Path, overrides: Sequence[str], registry: Component
     """Reads as much of a recipe as can be, and collects the mistakes of the rest.
 
     What cannot be read at all (no such file, not TOML, a Python file that ends in an exception)
-    is raised.
+    is raised, and so is a comparison of recipes.
+    """
+    draft = draft_any(path, overrides, registry)
+    refuse_comparison(draft.recipe, path)
+    if draft.cls is Matched:
+        raise SettingsError(draft.mistakes)
+    return draft
+
+
+def draft_any(path: str | Path, overrides: Sequence[str], registry: Components) -> Draft:
+    """The same of a recipe or a comparison of some (``Matched``).
+
+    Of a comparison, ``--set`` changes every variant, unless it names a field of the comparison.
     """
     try:
         return _draft(Path(path), overrides, registry)
@@ -95,17 +109,22 @@ def _draft(path: Path, overrides: Sequence[str], registry: Components) -> Draft:
     strays: Sequence[Mistake] = ()
     kind: Literal["toml", "python"] = "python" if path.suffix == ".py" else "toml"
     if kind == "python":
-        source = run_python(text, path, Recipe)
+        source = run_python(text, path, Recipe, Matched)
         given, in_file = source.data, source.locate
         strays = source.strays
     else:
         given, in_file = _parsed_toml(text, path)
+    cls = getattr(given, "origin", None) or (Matched if "variants" in given else Recipe)
     sets, unreadable = _parsed_sets(overrides)
-    data, refused = apply_overrides(given, sets, Recipe, registry)
+    if cls is Matched:
+        sets = _of_variants(sets, given)
+    data, refused = apply_overrides(given, sets, cls, registry)
 
-    recipe, faults = _read(data, registry)
+    recipe, faults = _read(data, cls, registry)
     faults += _add_advantages(recipe, registry)
-    before = _read(given, registry)[1] if sets and faults else ()
+    for name, variant in getattr(recipe, "variants", {}).items():
+        faults += [each.under("variants", name) for each in _add_advantages(variant, registry)]
+    before = _read(given, cls, registry)[1] if sets and faults else ()
     fresh = {fault.path: fault.message for fault in faults if fault not in before}
 
     def locate(at: tuple[Key, ...]) -> Place:
@@ -118,6 +137,7 @@ def _draft(path: Path, overrides: Sequence[str], registry: Components) -> Draft:
     mistakes += [*strays, *unreadable]
     return Draft(
         recipe=recipe,
+        cls=cls,
         mistakes=in_order(mistakes),
         source_text=text,
         path=path,
@@ -202,10 +222,22 @@ def _parsed_sets(overrides: Sequence[str]) -> tuple[list[Override], list[Mistake
     return sets, unreadable
 
 
-def _read(data: Any, registry: Components) -> tuple[Any, list[Fault]]:
+def _of_variants(sets: Sequence[Override], given: Mapping[str, Any]) -> list[Override]:
+    """What is no field of a comparison itself is one of every variant."""
+    own = {field.name for field in attrs.fields(Matched)}
+    variants = given.get("variants")
+    names = list(variants) if isinstance(variants, Mapping) else []
+    found = []
+    for each in sets:
+        paths = [each.path] if each.path[0] in own else [("variants", n, *each.path) for n in names]
+        found += [attrs.evolve(each, path=path) for path in paths]
+    return found
+
+
+def _read(data: Any, cls: type, registry: Components) -> tuple[Any, list[Fault]]:
     """The recipe, or what of it can be read, and the faults of the rest."""
     try:
-        return config.read(data, Recipe, registry), []
+        return config.read(data, cls, registry), []
     except Faults as found:
         return found.partial, list(found.faults)
 

@@ -45,8 +45,11 @@ class PythonSource:
     strays: Sequence[Mistake]
 
 
-def run_python(text: str, path: Path, expected: type) -> PythonSource:
-    """Runs the file and takes its ``recipe``. An exception in it is told with file and line."""
+def run_python(text: str, path: Path, expected: type, *others: type) -> PythonSource:
+    """Runs the file and takes its ``recipe``, which is ``expected`` or one of the ``others``.
+
+    An exception in it is told with file and line.
+    """
     recorder = Recorder()
     module = types.ModuleType(MODULE)
     module.__file__ = str(path.resolve())
@@ -61,7 +64,7 @@ def run_python(text: str, path: Path, expected: type) -> PythonSource:
             wrong.append(_failure(error, path, recorder, vars(module)))
             raise SettingsError(wrong) from error
     value = vars(module).get("recipe")
-    if not isinstance(value, expected):
+    if not isinstance(value, (expected, *others)):
         missing = Mistake(_no_recipe(vars(module), expected), file=str(path))
         raise SettingsError([*(_stray(slip) for slip in recorder.slips), missing])
     tree = _Tree(recorder)

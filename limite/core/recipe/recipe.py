@@ -19,7 +19,8 @@ LONGEST = 100
 """The most characters of a name: folders are called by it."""
 
 
-def _is_name(_instance: Any, attribute: Any, value: Any) -> None:
+def is_name(_instance: Any, attribute: Any, value: Any) -> None:
+    """A validator: a name that a folder can be called by."""
     if not isinstance(value, str) or not re.fullmatch(r"[a-z0-9][a-z0-9_-]*", value):
         raise ValueError(
             f"{attribute.name!r} must be lower-case letters, digits, '-' and '_', got {value!r}"
@@ -56,7 +57,7 @@ class Recipe:
     """Everything a run depends on. Stages run in the order given."""
 
     name: str = attrs.field(
-        validator=_is_name, metadata={"help": "what folders of its runs are called"}
+        validator=is_name, metadata={"help": "what folders of its runs are called"}
     )
     seed: int = attrs.field(
         default=1,

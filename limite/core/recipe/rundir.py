@@ -79,20 +79,16 @@ class RunDirectory:
         is given and exists is an error: nothing is ever overwritten.
         """
         root = Path(root)
-        if name is not None and (not _NAME.fullmatch(name) or name.endswith(".")):
-            raise LimiteError(
-                f"--name: at most 100 letters, digits, '.', '-' and '_', got {name!r}; "
-                "the folder it goes into is --out"
-            )
+        refuse_odd_name(name)
         try:
             root.mkdir(parents=True, exist_ok=True)
-            with _folder_aside(root) as aside:
+            with folder_aside(root) as aside:
                 write_atomic(aside / RECIPE, tomli_w.dumps(without_none(recipe)))
                 if source_text is not None:
                     write_atomic(aside / f"{SOURCE}{source_suffix}", source_text)
                 write_receipt(aside / RECEIPT, receipt)
                 (aside / STAGES).mkdir()
-                path = _claim(aside, root, name, f"{recipe['name']}-{receipt['recipe_sha256'][:4]}")
+                path = claim(aside, root, name, f"{recipe['name']}-{receipt['recipe_sha256'][:4]}")
                 sync_directory(root)
         except (OSError, RunFailed) as raised:
             error = raised if isinstance(raised, OSError) else raised.__cause__
@@ -113,7 +109,7 @@ class RunDirectory:
                 f"{path}: not the folder of a run: it lacks {RECIPE} or {RECEIPT}"
                 f"{where or _runs_inside(path)}"
             )
-        stages = _read_toml(path / RECIPE).get("stages")
+        stages = read_toml(path / RECIPE).get("stages")
         if not isinstance(stages, dict):
             raise LimiteError(f"{path / RECIPE}: has no stages")
         return cls(path, tuple(stages))
@@ -133,7 +129,7 @@ class RunDirectory:
 
     def recipe(self) -> dict[str, Any]:
         """The resolved recipe as plain data."""
-        return _read_toml(self.path / RECIPE)
+        return read_toml(self.path / RECIPE)
 
     def receipt(self) -> dict[str, Any]:
         """What ran: versions, hardware, seeds, hashes."""
@@ -158,7 +154,7 @@ class RunDirectory:
         if not coming.exists():
             return
         try:
-            if _read_toml(coming) == without_none(self.receipt()["recipe"]):
+            if read_toml(coming) == without_none(self.receipt()["recipe"]):
                 coming.replace(self.path / RECIPE)
                 sync_directory(self.path)
             else:
@@ -259,8 +255,17 @@ class RunDirectory:
         return dropped
 
 
+def refuse_odd_name(name: str | None) -> None:
+    """Refuses what no folder of a run is called."""
+    if name is not None and (not _NAME.fullmatch(name) or name.endswith(".")):
+        raise LimiteError(
+            f"--name: at most 100 letters, digits, '.', '-' and '_', got {name!r}; "
+            "the folder it goes into is --out"
+        )
+
+
 @contextlib.contextmanager
-def _folder_aside(root: Path) -> Iterator[Path]:
+def folder_aside(root: Path) -> Iterator[Path]:
     """A new folder that is gone at the end unless it was renamed; one at a time in ``root``."""
     file = os.open(root, os.O_RDONLY)
     try:
@@ -278,7 +283,7 @@ def _folder_aside(root: Path) -> Iterator[Path]:
         os.close(file)
 
 
-def _claim(aside: Path, root: Path, name: str | None, wanted: str) -> Path:
+def claim(aside: Path, root: Path, name: str | None, wanted: str) -> Path:
     """Renames ``aside`` to a name that is free: taking a name and filling it are one act."""
     number = 1
     while True:
@@ -341,7 +346,8 @@ def without_none(value: Any) -> Any:
     return value
 
 
-def _read_toml(place: Path) -> dict[str, Any]:
+def read_toml(place: Path) -> dict[str, Any]:
+    """A TOML file; a LimiteError where it is none."""
     try:
         return tomllib.loads(place.read_text(encoding="utf-8"))
     except OSError as error:

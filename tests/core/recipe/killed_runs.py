@@ -2,6 +2,8 @@
 
     python killed_runs.py RECIPE FOLDER SEED POINTS [PATH=VALUE ...]
 
+RECIPE may be a matched comparison.
+
 Prints one JSON object: how many events an undisturbed run has, and for every point where it was
 killed and whether the resumed run left the same bytes. Events are what may stand half done in a
 process that dies: an optimizer step, a file opened, written, synced or renamed. Every other run is
@@ -33,7 +35,10 @@ from torch.optim.optimizer import (
 
 from limite.core.jsonl import write_jsonl
 from limite.core.recipe import engine
-from limite.core.recipe.engine import go_on, start
+from limite.core.recipe.engine import go_on
+from limite.core.recipe.matched.folder import is_comparison
+from limite.core.recipe.matched.run import resume, start
+from limite.core.recipe.matched.verify import verify_comparison
 from limite.core.recipe.runners import distill, fit_critic, preference, rl, sft, soup  # noqa: F401
 from limite.core.recipe.verify import verify_run
 from limite.core.tokenizer import CharacterTokenizer
@@ -120,7 +125,7 @@ def digest(run: Path) -> dict[str, str]:
     found = {}
     for path in sorted(run.rglob("*")):
         name = str(path.relative_to(run))
-        if path.is_dir() or name == "log.txt":
+        if path.is_dir() or path.name in ("log.txt", "report.html"):
             continue
         if path.suffix == ".jsonl":
             lines = [json.loads(line) for line in path.read_text().splitlines()]
@@ -164,6 +169,8 @@ def main(recipe: Path, folder: Path, seed: int, points: int, sets: list[str]) ->
         return lambda: void(start(recipe, overrides=sets, out=folder, name=name, echo=void))
 
     def resumed(name: str) -> Callable[[], None]:
+        if is_comparison(folder / name):
+            return lambda: void(resume(folder / name, echo=void, live=False))
         return lambda: void(go_on(folder / name, echo=void))
 
     began_s = os.times().children_user
@@ -190,7 +197,8 @@ def main(recipe: Path, folder: Path, seed: int, points: int, sets: list[str]) ->
         differs = sorted(
             key for key in wanted.keys() | found.keys() if wanted.get(key) != found.get(key)
         )
-        wrong = [str(each) for each in verify_run(folder / name).violations]
+        verify = verify_comparison if is_comparison(folder / name) else verify_run
+        wrong = [str(each) for each in verify(folder / name).violations]
         told.append(
             {
                 "point": after_s if by_clock else point,
