@@ -142,6 +142,12 @@ TABLE: dict[str, dict[str, Entry]] = {
         "--key-env KEY -o measured.jsonl.zst": Elsewhere("server"),
         f"{AUTHOR}--key-env KEY --count 500 -o p.jsonl.zst": Elsewhere("server"),
     },
+    "docs/matched.md": {
+        "limite check matched_tiny.py": Smaller(
+            "matched_tiny.py", "matched_tiny.py --set 'seeds=[1]' --set stages.sft.documents=64"
+        ),
+        "limite run matched_tiny.py": Nightly(),
+    },
     "docs/models.md": {
         "limite import gguf SmolLM2-135M-Instruct.Q4_1.gguf --to models/SmolLM2-135M-Instruct": (
             Elsewhere("published model")

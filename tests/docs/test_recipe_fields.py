@@ -11,6 +11,7 @@ import pytest
 
 from limite.core.cli.plugins import fields_of
 from limite.core.discover import load_registry
+from limite.core.errors import SettingsError
 from limite.core.health.limits import HealthLimits
 from limite.core.jsonl import write_jsonl
 from limite.core.model.llama.scaling import LinearScaling, Llama3Scaling, YarnScaling
@@ -19,6 +20,8 @@ from limite.core.model.spec import ModelSpec
 from limite.core.pretrained.tokenizer import PretrainedTokenizer
 from limite.core.recipe.check import check_file
 from limite.core.recipe.load import load_recipe
+from limite.core.recipe.matched.check import check_any
+from limite.core.recipe.matched.settings import Matched
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.stages import (
     RL,
@@ -62,6 +65,7 @@ PARTS_OF_RL = (
 )
 SETTINGS: dict[str, tuple[type[Any], ...]] = {
     "recipes.md": (Recipe,),
+    "matched.md": (Matched,),
     "stages/pretrain.md": (Pretrain, MadeTexts),
     "stages/sft.md": (SFT, OwnSolutions, Windows),
     "stages/distill.md": (Distill, Taught),
@@ -135,6 +139,17 @@ def test_both_examples_are_one_recipe(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text, encoding="utf-8")
         values.append(load_recipe(tmp_path / name).recipe)
     assert values[0] == values[1]
+
+
+def test_the_example_of_a_comparison_is_matched(tmp_path: Path) -> None:
+    (text,) = re.findall(r"^```python\n(.*?)^```", page("matched.md"), re.MULTILINE | re.DOTALL)
+    place = tmp_path / "pair.py"
+    place.write_text(text, encoding="utf-8")
+    found = check_any(place, ["seeds=[1]"], load_registry())
+    assert list(found.members) == ["everything-1", "nearby-1"]  # type: ignore[union-attr]
+    longer = "variants.nearby.stages.sft.steps=130"
+    with pytest.raises(SettingsError, match="120 there, 130 here; variants may differ in 'model' "):
+        check_any(place, ["seeds=[1]", longer], load_registry())
 
 
 def example(name: str, phrase: str) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 from limite import DAPO, Global, GroupAdvantage, Simplicial, Uniform
 from limite.core.discover import load_registry
+from limite.core.recipe import engine
 from limite.core.recipe.matched.check import LoadedComparison, check_any
 from limite.core.recipe.matched.run import MatchedResult, start
 from limite.core.recipe.matched.verify import verify_comparison
@@ -23,7 +24,7 @@ SHORTER = (
 
 
 def test_it_compares_attention_on_the_terms_of_the_larger_comparison() -> None:
-    found = check_any(RECIPE, ["seeds=[1]"], load_registry())
+    found = check_any(RECIPE, ["seeds=[1]", "stages.sft.documents=64"], load_registry())
     assert isinstance(found, LoadedComparison)
     ordinary, simplicial = found.matched.variants.values()
     assert ordinary.model.attention == Global(rotary=True)  # type: ignore[union-attr]
@@ -42,7 +43,8 @@ def test_it_compares_attention_on_the_terms_of_the_larger_comparison() -> None:
     assert found.plans["ordinary"].parameters < found.plans["simplicial"].parameters
 
 
-def test_it_runs_to_its_comparison(tmp_path: Path) -> None:
+def test_it_runs_to_its_comparison(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "write_report", lambda path: path / "report.html")
     found = start(RECIPE, overrides=["seeds=[1]", *SHORTER], out=tmp_path, echo=lambda _line: None)
     assert isinstance(found, MatchedResult)
     (pair,) = found.comparison["measured"]["after-rl"]["comparisons"]

@@ -34,6 +34,8 @@ def alike_faults(matched: Matched, registry: Registry) -> Iterator[Fault]:
             ours, theirs = own.get(path), base.get(path)
             if ours == theirs or path[0] in UNMATCHED or path[:2] in gone:
                 continue
+            if path[-1] != "type" and _other_kinds(base, own, path):
+                continue  # they have other settings
             allowed = {each for each in matched.varies if _within(path, each)}
             used |= allowed
             if not allowed:
@@ -94,6 +96,12 @@ def _stage_faults(matched: Matched, first: str, name: str) -> Generator[Fault, N
             message = f"is {kinds[1]!r} here and {kinds[0]!r} in {first!r}"
             yield Fault(("variants", name, "stages", stage), message)
     return gone
+
+
+def _other_kinds(base: Mapping[Path, Any], own: Mapping[Path, Any], path: Path) -> bool:
+    """Whether a setting lies in components of two types, which is what is told of them."""
+    tags = [(*path[:end], "type") for end in range(1, len(path))]
+    return any(base.get(tag) != own.get(tag) for tag in tags)
 
 
 def _context_faults(matched: Matched, first: str, name: str) -> Iterator[Fault]:
