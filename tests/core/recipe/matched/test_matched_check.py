@@ -80,7 +80,7 @@ def test_everything_that_differs_is_named_at_once() -> None:
         r'tokenizer.alphabet="zyxwvutsrqponmlkjihgfedcba #?.;,=()/*-+9876543210\n"': "tokenizer",
     }
     told = mistakes(PAIR, *(f"variants.simplicial.{override}" for override in differences))
-    assert len(told) == len(differences)
+    assert len(told) == len(differences) + 1  # GRPO brings an advantage of its own
     for said in differences.values():
         assert any(f"variants.simplicial.{said}" in each for each in told), (said, told)
 
