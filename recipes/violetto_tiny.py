@@ -20,6 +20,7 @@ from limite import (
     DPPOCritic,
     Eval,
     FitCritic,
+    GeneralisedAdvantage,
     HealthLimits,
     MadeTexts,
     Mix,
@@ -42,6 +43,7 @@ TOKENS = 80
 """The longest response, in tokens."""
 
 # Nine families and a file of stories. Two are most of it: so small a model learns few things well.
+# Problems as hard as these leave room above every stage, and something to tell apart for a critic.
 problems = Mix(
     {
         "sum-chain": 4,
@@ -55,12 +57,12 @@ problems = Mix(
         "mean": 0.5,
         "limite:stories.jsonl": 0.3,
     },
-    difficulty=(0.0, 0.2),
-    levels=2,
+    difficulty=(0.0, 0.4),
+    levels=4,
 )
 # Many ways of writing: reinforcement needs something to choose between.
 every_style = {"direct": 0.4, "coarse": 0.35, "fine": 0.25, "words": 1.0}
-worked = {"coarse": 0.5, "fine": 0.5, "words": 1.0}
+taught = {"direct": 0.3, "coarse": 0.35, "fine": 0.35, "words": 1.0}
 
 base = Pretrain(
     made=MadeTexts(problems=problems, styles=every_style, documents=8000),
@@ -87,7 +89,7 @@ def onward(seed: int, factor: float) -> Pretrain:
 
 rl1 = RL(
     problems=problems,
-    steps=30,
+    steps=16,
     groups=100,
     rollouts=8,
     off_policy_updates=19,
@@ -98,6 +100,25 @@ rl1 = RL(
     curriculum=PassRate(),
     health=HealthLimits(every=4),
 )
+
+
+def worked(steps: int, rate: float, styles: dict[str, float], start: str | None = None) -> SFT:
+    """Solutions worked out step by step."""
+    return SFT(
+        start=start,
+        problems=problems,
+        styles=styles,
+        documents=8000,
+        steps=steps,
+        batch=32,
+        optimizer=Muon(lr=rate, other_lr_ratio=1.0),
+        lr_schedule=WarmupStableDecay(warmup_steps=20, decay_share=0.4),
+    )
+
+
+# Four times as many problems to an update: with few of them that have right and wrong answers,
+# fewer tell more of chance than of the problems.
+rl2 = evolve(rl1, steps=30, groups=200, off_policy_updates=9)
 
 
 def solved(seed: int, rate: float, start: str) -> SFT:
@@ -118,7 +139,7 @@ def held_out(stage: str, against: str | None = None) -> Eval:
     return Eval(
         start=stage,
         problems=problems,
-        count=300,
+        count=600,
         samples=4,
         max_tokens=TOKENS,
         against=None if against is None else f"after-{against}",
@@ -143,15 +164,7 @@ recipe = Recipe(
         "after-fast": held_out("fast", "base"),
         "base-soup": Soup(of=("slow", "same", "fast")),
         "after-base-soup": held_out("base-soup", "base"),
-        "teacher": SFT(
-            problems=problems,
-            styles=worked,
-            documents=8000,
-            steps=1400,
-            batch=32,
-            optimizer=Muon(lr=0.02, other_lr_ratio=1.0),
-            lr_schedule=WarmupStableDecay(warmup_steps=20, decay_share=0.4),
-        ),
+        "teacher": worked(1400, 0.02, taught),
         "after-teacher": held_out("teacher", "base-soup"),
         "kd": Distill(
             start="base-soup",
@@ -177,7 +190,7 @@ recipe = Recipe(
         "after-dpo": held_out("dpo", "kd"),
         "rl1": rl1,
         "after-rl1": held_out("rl1", "dpo"),
-        "rl2": evolve(rl1, steps=24, off_policy_updates=9),
+        "rl2": rl2,
         "after-rl2": held_out("rl2", "rl1"),
         "sft-a": solved(21, 0.003, "rl2"),
         "after-sft-a": held_out("sft-a", "rl2"),
@@ -187,19 +200,29 @@ recipe = Recipe(
         "after-sft-c": held_out("sft-c", "rl2"),
         "soup": Soup(of=("sft-a", "sft-b", "sft-c")),
         "after-soup": held_out("soup", "rl2"),
-        "sft2": solved(24, 0.0015, "soup"),
+        "sft2": worked(400, 0.01, {"coarse": 0.3, "fine": 0.7, "words": 1.0}, start="soup"),
         "after-sft2": held_out("sft2", "soup"),
+        # Of all problems: most of what can be foreseen of a response is how hard its problem is.
         "critic": FitCritic(
-            start="sft2", rollouts="rl2", steps=120, batch=64, optimizer=AdamW(lr=1e-3)
+            start="sft2",
+            rollouts="rl2",
+            mixed_only=False,
+            held_out=0.05,
+            steps=320,
+            batch=128,
+            eval_every=40,
+            patience=2,
+            optimizer=AdamW(lr=1e-3),
         ),
         "rl3": evolve(
-            rl1,
+            rl2,
             start="sft2",
-            steps=24,
             off_policy_updates=7,
             objective=DPPOCritic(),
-            critic=CriticSettings(start="critic", mode="frozen"),
+            advantage=GeneralisedAdvantage(lam="half-life", whiten=True),
+            critic=CriticSettings(start="critic", mode="online", optimizer=AdamW(lr=5e-4)),
         ),
         "after-rl3": held_out("rl3", "sft2"),
+        "gain": held_out("rl3", "dpo"),
     },
 )
