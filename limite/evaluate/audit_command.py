@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +10,19 @@ import attrs
 
 from limite.core.discover import load_registry
 from limite.core.errors import LimiteError
-from limite.core.jsonl import read_jsonl, write_json, write_jsonl
+from limite.core.jsonl import read_json, read_jsonl, write_json, write_jsonl
 from limite.core.kinds import Verifier
+from limite.core.recipe.context import model_of
 from limite.core.recipe.load import load_recipe
 from limite.core.recipe.run_plugins import naming_plugins
-from limite.core.recipe.rundir import RECIPE, RunDirectory
+from limite.core.recipe.rundir import RECIPE, RESULTS, RunDirectory
 from limite.core.recipe.stages import Eval
+from limite.core.rollout.budget import completion_budget
 from limite.evaluate.audit import audit
 from limite.evaluate.correction import both_results, corrected
 from limite.evaluate.exchange.files import is_foreign, read
-from limite.evaluate.models import LocalModel, Terms
+from limite.evaluate.models import NATIVE, LocalModel, Terms
+from limite.evaluate.stage_asked import judge_of
 
 
 @attrs.frozen(kw_only=True)
@@ -144,14 +147,25 @@ def _of_run_around(path: Path) -> Known:
     with naming_plugins(run):
         recipe = load_recipe(place / RECIPE).recipe
     folder = path.absolute().parent
-    stage = next((s for name, s in recipe.stages.items() if run.stage(name) == folder), None)
-    if not isinstance(stage, Eval):
+    stages = recipe.stages.items()
+    within = (folder, folder.parent)  # of a suite each task has a folder in that of the stage
+    stage = next((each for name, each in stages if run.stage(name) in within), None)
+    if not isinstance(stage, Eval) or not (folder / RESULTS).is_file():
         return Known()
-    judge = stage.verifier
+    terms = read_json(folder / RESULTS)["protocol"]
+    fixed = terms["budget"] != NATIVE
     return Known(
-        eos_ids=tuple(recipe.tokenizer.eos_ids),
-        budget=stage.max_tokens,
+        eos_ids=tuple(terms["eos_ids"]),
+        budget=_most(terms, model_of(recipe).context) if fixed else None,
+        context=None if fixed else model_of(recipe).context,
         decode=recipe.tokenizer.decode,
-        verifier=None if isinstance(judge, str) else judge,
-        natural_end=True,
+        verifier=judge_of(stage, load_registry()),
+        natural_end=terms["natural_end"],
+    )
+
+
+def _most(terms: Mapping[str, Any], context: int) -> int:
+    """Of a budget that is the same for every prompt."""
+    return completion_budget(
+        terms["budget"], prompt_tokens=1, max_tokens=terms["max_tokens"], context=context
     )

@@ -10,16 +10,15 @@ import click
 
 from limite.core.cli.table import show_json, show_table
 from limite.core.errors import LimiteError
+from limite.core.recipe.stages.evaluation import GRADINGS, PROFILES
+from limite.core.rollout.budget import BUDGETS
 from limite.problems.gen.asking import sampling_options, server_options
 from limite.problems.gen.say import Real
 
 if TYPE_CHECKING:
     from limite.evaluate.models import Model
 
-BUDGETS = ("fixed-response", "native-context", "reserved-prompt")
 EXPORTS = ("lm-eval", "lighteval")
-GRADINGS = ("reference", "exact", "lenient", "permissive")
-PROFILES = ("chat-zero-shot", "base-few-shot", "base-zero-shot")
 
 
 @click.command("eval")

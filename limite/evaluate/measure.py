@@ -66,10 +66,13 @@ def protocol_of(
     verifier: Mapping[str, Any],
     natural_end: bool = True,
     top_p: float | None = None,
+    profile: Mapping[str, Any] | None = None,
+    template: str | None = None,
 ) -> terms.Protocol:
-    """The terms that sampling and grading ``requests`` follow."""
+    """The terms that sampling and grading ``requests`` follow; ``profile`` where one puts them."""
     first = [request for request in requests if request.sample_index == 0]
-    return terms.Protocol(
+    put: dict[str, Any] = {} if profile is None else {"profile": profile, "template": template}
+    return (terms.Protocol if profile is None else terms.AskedProtocol)(
         problems=terms.problems_hash([request.problem for request in first]),
         prompts=terms.prompts_hash([request.prompt_ids for request in first]),
         count=len(first),
@@ -82,6 +85,7 @@ def protocol_of(
         verifier=verifier,
         natural_end=natural_end,
         top_p=top_p,
+        **put,
     )
 
 
@@ -130,7 +134,7 @@ def evaluate(
         zip(requests, judged(verifier, pairs), strict=True)
     ):
         response = answered[index]
-        ended = response.finish_reason == "eos" or not protocol.natural_end
+        ended = response.finish_reason in ("eos", "stop") or not protocol.natural_end
         graded.append(
             Graded(
                 problem=request.problem,

@@ -19,22 +19,11 @@ from limite.evaluate.journal import JOURNAL, RESPONSES, Journal, Recorded
 from limite.evaluate.models import Model, Prompted, Terms
 from limite.evaluate.problem_sets import ProblemSet
 from limite.evaluate.profiles import Profile
-from limite.evaluate.protocol import Protocol, problems_hash, prompts_hash
+from limite.evaluate.protocol import AskedProtocol, problems_hash, prompts_hash
 from limite.evaluate.records import records
 from limite.evaluate.shares import share_text
 
 RESULTS = "results.json"
-
-
-@attrs.frozen(kw_only=True)
-class AskedProtocol(Protocol):
-    """The terms of an evaluation from the command line: those of any, and how questions are put.
-
-    ``profile`` is what was asked for, ``template`` the model's own part in it.
-    """
-
-    profile: Mapping[str, Any]
-    template: str | None = None
 
 
 @attrs.frozen(kw_only=True, eq=False)

@@ -23,7 +23,7 @@ from limite.core.rollout.budget import BUDGETS, completion_budget, reasoning_is_
 from limite.core.rollout.sampler import LIKELIEST, SLOTS, Sampler, capacity_tokens
 from limite.core.rollout.uniforms import row_key
 from limite.core.tokenizer import Tokenizer
-from limite.core.types import Problem
+from limite.core.types import Problem, Response
 from limite.evaluate.journal import Recorded
 from limite.evaluate.profiles import Profile, default_kind, stopped, tokens_until
 from limite.problems.gen.local_policy import weights_hash
@@ -188,10 +188,8 @@ class LocalModel:
         ends = frozenset(ends_of(self.tokenizer))
         with deterministic(torch.get_num_threads()):
             for _, response in self._asked(requests).generate(requests, 0):
-                ids, text, reason = response.completion_ids, response.text, response.finish_reason
-                until = tokens_until(profile.stops, _before_end(ids, ends), self.tokenizer)
-                if until is not None:
-                    ids, text, reason = ids[:until], text[: stopped(text, profile.stops)], "stop"
+                response = cut_at(response, profile.stops, self.tokenizer, ends)
+                ids, text = response.completion_ids, response.text
                 yield Recorded(
                     model=self.name,
                     protocol_id=protocol_id,
@@ -201,7 +199,7 @@ class LocalModel:
                     prompt_tokens=response.prompt_tokens,
                     completion_budget=response.completion_budget,
                     generated_tokens=len(ids),
-                    finish_reason=reason,
+                    finish_reason=response.finish_reason,
                     reasoning_closed=reasoning_is_closed(
                         opened_by(self.tokenizer, response.prompt_ids) + text
                     ),
@@ -274,5 +272,20 @@ def prompts_of(
     return found
 
 
-def _before_end(ids: Sequence[int], ends: frozenset[int]) -> Sequence[int]:
-    return ids[:-1] if ids and ids[-1] in ends else ids
+def cut_at(
+    response: Response, stops: Sequence[str], tokenizer: Tokenizer, ends: frozenset[int]
+) -> Response:
+    """The response as a server gives it that ends one at any of ``stops``; ``ends`` are the ids
+    that end it by themselves."""
+    ids = response.completion_ids
+    before_end = ids[:-1] if ids and ids[-1] in ends else ids
+    until = tokens_until(stops, before_end, tokenizer) if stops else None
+    if until is None:
+        return response
+    return attrs.evolve(
+        response,
+        completion_ids=ids[:until],
+        logprobs=response.logprobs[:until],
+        text=response.text[: stopped(response.text, stops)],
+        finish_reason="stop",
+    )

@@ -7,7 +7,7 @@ Scores of different profiles are different measurements, and are never subtracte
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +16,51 @@ import attrs
 from limite.core.errors import LimiteError, sentence
 from limite.core.jsonl import dumps
 from limite.core.pretrained.tokenizer import PretrainedTokenizer
+from limite.core.recipe.stages.evaluation import PROFILES
 from limite.core.separation import text_hash
 from limite.core.tokenizer import Tokenizer
 from limite.core.types import Problem
 from limite.problems import files
 from limite.problems.gen.policies import asked
 
-CHAT, FEW_SHOT, ZERO_SHOT = "chat-zero-shot", "base-few-shot", "base-zero-shot"
-KINDS = (CHAT, FEW_SHOT, ZERO_SHOT)
+CHAT, FEW_SHOT, ZERO_SHOT = PROFILES
 OPENED = "\n<think>\n"
 STOPS = ("\nProblem:", "\n\nProblem:", "**Problem")
 """Where a base model that goes on to a problem of its own has ended its answer."""
+
+
+class Misplaced(LimiteError):
+    """Settings that do not belong together, each by its name with what is wrong with it.
+
+    As text they are options of a command.
+    """
+
+    def __init__(self, wrong: Sequence[tuple[str, str]]) -> None:
+        super().__init__("\n".join(f"--{name}: {message}" for name, message in wrong))
+        self.wrong = wrong
+
+
+def misplaced(
+    kind: str,
+    *,
+    system: str | None,
+    shots: str | Path | None,
+    stops: Sequence[str],
+    thinking: bool,
+) -> Iterator[tuple[str, str]]:
+    """What does not belong to a kind of profile or is missing for it, by the name of a setting."""
+    if system is not None and kind != CHAT:
+        yield "system", f"belongs to the profile {CHAT}; {kind} has no turns"
+    if shots is None and kind == FEW_SHOT:
+        yield "shots", f"missing: the profile {FEW_SHOT} shows worked problems first, of a file"
+    if shots is not None and kind != FEW_SHOT:
+        yield "shots", f"belongs to the profile {FEW_SHOT}, not to {kind}"
+    if stops and kind == CHAT:
+        yield "stop", f"a chat model ends by its own token; leave it out of {CHAT}"
+    if not all(stops):
+        yield "stop", "holds an empty text, which stands everywhere"
+    if thinking and kind != FEW_SHOT:
+        yield "thinking", f"belongs to the profile {FEW_SHOT}, not to {kind}"
 
 
 @attrs.frozen(kw_only=True)
@@ -59,18 +93,9 @@ class Profile:
         thinking: bool = False,
     ) -> Profile:
         """The profile that was asked for; what does not belong together is refused."""
-        if system is not None and kind != CHAT:
-            raise LimiteError(f"--system: belongs to --profile {CHAT}; {kind} has no turns")
-        if (shots is not None) != (kind == FEW_SHOT):
-            raise LimiteError(
-                f"--profile {FEW_SHOT}: needs --shots FILE, worked problems to be shown first"
-                if shots is None
-                else f"--shots: belongs to --profile {FEW_SHOT}, not to {kind}"
-            )
-        if stops and kind == CHAT:
-            raise LimiteError(f"--stop: a chat model ends by its own token; leave it out of {CHAT}")
-        if thinking and kind != FEW_SHOT:
-            raise LimiteError(f"--thinking: belongs to --profile {FEW_SHOT}, not to {kind}")
+        wrong = [*misplaced(kind, system=system, shots=shots, stops=stops, thinking=thinking)]
+        if wrong:
+            raise Misplaced(wrong)
         if kind == FEW_SHOT:
             stops = stops or STOPS
         return cls(
@@ -129,14 +154,14 @@ class Profile:
         """The tokenizer with the template that the profile asks for, or without one."""
         if not isinstance(tokenizer, PretrainedTokenizer):
             if self.system is not None:
-                raise LimiteError("--system: this model knows no turns; leave it out")
+                raise Misplaced([("system", "this model knows no turns; leave it out")])
             if self.kind == CHAT:
-                raise LimiteError(_no_template("this model's tokenizer"))
+                raise _no_template("this model's tokenizer")
             return tokenizer
         if self.kind != CHAT:
             return attrs.evolve(tokenizer, chat=False, system=None)
         if tokenizer.chat_template is None:
-            raise LimiteError(_no_template(tokenizer.path))
+            raise _no_template(tokenizer.path)
         return tokenizer if self.system is None else attrs.evolve(tokenizer, system=self.system)
 
     def template_hash(self, tokenizer: Tokenizer) -> str | None:
@@ -186,7 +211,8 @@ class Profile:
             if used.render_chat(turns) == used.render_chat(turns, add_generation_prompt=False):
                 raise LimiteError(
                     f"{used.path}: its chat template opens no turn for the assistant, so a "
-                    f"response would go on with the question; --profile {ZERO_SHOT} asks without it"
+                    f"response would go on with the question; the profile {ZERO_SHOT} asks "
+                    "without it"
                 )
         return ids
 
@@ -231,7 +257,7 @@ def _shots(path: Path, evaluated: Iterable[Problem]) -> list[Problem]:
     try:
         return files.read_problems(path, distinct=True, refuse=refuse)
     except LimiteError as error:
-        raise LimiteError(f"--shots: {sentence(error)}") from error
+        raise Misplaced([("shots", sentence(error))]) from error
 
 
 def _examples(shots: Sequence[Problem]) -> str:
@@ -243,11 +269,9 @@ def _worked(shot: Problem) -> str:
     return solutions.get(files.WORDS) or max(solutions.values(), key=len)
 
 
-def _no_template(whose: str) -> str:
-    return (
-        f"--profile {CHAT}: {whose} has no chat template; ask with --profile {FEW_SHOT} "
-        f"(and --shots) or {ZERO_SHOT}"
-    )
+def _no_template(whose: str) -> Misplaced:
+    told = f"{whose} has no chat template; ask by {FEW_SHOT}, with shots, or by {ZERO_SHOT}"
+    return Misplaced([("profile", f"{CHAT}: {told}")])
 
 
 def _sha256(text: str) -> str:

@@ -50,6 +50,17 @@ class Protocol:
         return hashlib.sha256(dumps(self.record()).encode()).hexdigest()
 
 
+@attrs.frozen(kw_only=True)
+class AskedProtocol(Protocol):
+    """Terms that say how questions are put, too.
+
+    ``profile`` is what was asked for, ``template`` the model's own part in it.
+    """
+
+    profile: Mapping[str, Any]
+    template: str | None = None
+
+
 def problems_hash(problems: Sequence[Problem]) -> str:
     """Seals a set of problems: texts, gold answers and order."""
     content = [[p.id, p.problem, p.answer.type, p.answer.value] for p in problems]

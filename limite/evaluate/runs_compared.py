@@ -63,19 +63,24 @@ def read(named: Path, stage: str | None, metric: str | None = None) -> Measured:
     run = RunDirectory.open(path)
     recipe = run.recipe()
     evals = [name for name in run.stage_names if recipe["stages"][name].get("type") == "eval"]
-    done = [name for name in evals if (run.stage(name) / RESULTS).is_file()]
-    if stage is not None and stage not in evals:
-        near = did_you_mean(stage, evals) or f"; it has {', '.join(evals) or 'none'}"
+    places = {key: place for name in evals for key, place in run.evaluations(name).items()}
+    done = [*places]
+    if stage is not None and stage not in [*evals, *done]:
+        known = [*dict.fromkeys([*evals, *done])]
+        near = did_you_mean(stage, known) or f"; it has {', '.join(known) or 'none'}"
         raise LimiteError(f"--stage: {path} has no eval stage {stage!r}{near}")
+    if stage in evals and stage not in done and any(each.startswith(f"{stage}/") for each in done):
+        tasks = ", ".join(each for each in done if each.startswith(f"{stage}/"))
+        raise LimiteError(f"--stage: {stage!r} has asked a suite; name one of its tasks: {tasks}")
     if not done or (stage is not None and stage not in done):
         which = f"the stage {stage!r} of " if stage is not None else ""
         raise LimiteError(f"{path}: {which}the run has left no results of an evaluation yet")
     chosen = stage or done[-1]
-    results = read_json(run.stage(chosen) / RESULTS)
+    results = read_json(places[chosen])
     if not results.get("complete"):
         raise LimiteError(f"{path}: the results of {chosen!r} are not of a complete set")
     against = results.get("against", {}).get("stage")
-    before = read_json(run.stage(against) / RESULTS) if against in done else None
+    before = read_json(places[against]) if against in done else None
     return Measured(
         path=path,
         recipe=recipe,

@@ -197,7 +197,7 @@ def test_mistakes_are_told_before_anything_is_sampled(evaluate, tmp_path, monkey
         (("letters", "--stage", "mor", "--benchmark", "p.jsonl"), "did you mean 'more'?"),
         (("letters", "letters", "--benchmark", "p.jsonl"), "is named twice"),
         (("letters", "--benchmark", "p.jsonl", "--profile", "chat-zero-shot"), "no chat template"),
-        (("letters", "--benchmark", "p.jsonl", "--profile", "base-few-shot"), "needs --shots"),
+        (("letters", "--benchmark", "p.jsonl", "--profile", "base-few-shot"), "--shots: missing"),
         (("letters", "--benchmark", "p.jsonl", "--shots", "p.jsonl"), "--shots: belongs to"),
         (("letters", "--benchmark", "p.jsonl", "--temperature", 0), "all be the same"),
         ((), "say what to measure"),

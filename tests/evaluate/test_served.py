@@ -173,7 +173,7 @@ def test_a_base_model_can_begin_within_its_thinking(ask, server, tmp_path):
     assert found["protocol"]["top_p"] == 0.9
     assert "top-p 0.9" in ended.out
     for more, said in (
-        (("--thinking",), "--thinking: belongs to --profile base-few-shot"),
+        (("--thinking",), "--thinking: belongs to the profile base-few-shot"),
         (("--budget", "native-context"), "--max-tokens: budget native-context"),
         (("--budget", "reserved-prompt"), "--served names the directory"),
         (("--top-p", 0), "not in the range"),

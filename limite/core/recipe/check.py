@@ -22,6 +22,7 @@ from limite.core.recipe.critic_checks import critic_faults, fitting_faults, roll
 from limite.core.recipe.curriculum_checks import curriculum_faults
 from limite.core.recipe.data_checks import pair_faults, teacher_faults, trace_faults
 from limite.core.recipe.engine_checks import engine_faults
+from limite.core.recipe.eval_checks import eval_faults
 from limite.core.recipe.kernel_checks import kernel_survey
 from limite.core.recipe.load import LoadedRecipe, draft_recipe, finished, in_order
 from limite.core.recipe.made_checks import made_faults, own_faults, taught_faults
@@ -76,13 +77,22 @@ if TYPE_CHECKING:
 PAIRED = (
     "seed",
     "problems",
+    "suite",
+    "data",
     "count",
     "samples",
     "max_tokens",
     "temperature",
     "budget",
     "top_p",
+    "profile",
+    "shots",
+    "system",
+    "instruction",
+    "stop",
+    "thinking",
     "grading",
+    "natural_end",
     "verifier",
 )
 
@@ -216,6 +226,9 @@ def look_over(recipe: Recipe, registry: Registry, *, complete: bool = True) -> F
             found = pretrain_faults(
                 recipe, name, stage, made, texts, in_data, questions, readable=readable
             )
+            ask(found, *place)
+        elif isinstance(stage, Eval):
+            found = eval_faults(recipe, name, stage, registry, texts, in_data, readable=readable)
             ask(found, *place)
         else:
             found = problem_faults(recipe, name, stage, registry, texts, in_data, readable=readable)

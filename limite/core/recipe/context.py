@@ -214,8 +214,9 @@ class StageContext:
         return {int(each.step) for each in members if each.stage == self.name and each.step}
 
     def results_of(self, stage: str) -> dict[str, Any]:
-        """The results of an earlier ``Eval`` stage."""
-        place = self.run.stage(stage) / "results.json"
+        """The results of an earlier ``Eval`` stage; ``STAGE/TASK`` are those of a suite's task."""
+        name, _, task = stage.partition("/")
+        place = self.run.stage(name) / task / "results.json"
         if not place.exists():
             raise LimiteError(f"stage {stage!r} has left no results to compare with")
         return cast(dict[str, Any], read_json(place))

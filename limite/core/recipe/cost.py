@@ -273,7 +273,7 @@ def _stage_plan(
             longest = texts.longest_prompt + stage.greedy.max_tokens
             memory += cache_bytes(decoder, at_once, longest)
     elif isinstance(stage, Eval):
-        rows = stage.count * stage.samples
+        rows = texts.items or stage.count * stage.samples
         sampled = rows * stage.max_tokens
         operations = 2.0 * parameters * (sampled + rows * texts.mean_prompt)
         operations += rows * mixing(texts.mean_prompt + stage.max_tokens)

@@ -61,7 +61,6 @@ from limite.core.registry import Registry
 from limite.core.rollout.stop import StopRequest
 
 Echo = Callable[[str], None]
-RESULTS = "results.json"
 STOPPING = "stopping where nothing is lost; press Ctrl-C again to stop at once"
 
 
@@ -391,8 +390,8 @@ def execute(
             if (found := run.stage_receipt(name)) is not None
         },
         results={
-            name: read_json(run.stage(name) / RESULTS)
+            label: read_json(place)
             for name in loaded.recipe.stages
-            if (run.stage(name) / RESULTS).exists()
+            for label, place in run.evaluations(name).items()
         },
     )

@@ -179,7 +179,7 @@ class Demand:
         if isinstance(stage, RL):
             count = stage.groups * stage.rollouts
         elif isinstance(stage, Eval):
-            count = stage.count * stage.samples
+            count = self.texts.items or stage.count * stage.samples
         elif isinstance(stage, Distill) and self.longest_response:
             count = stage.batch if stage.on_policy else stage.asked.count if stage.asked else 0
         elif isinstance(stage, Preference) and stage.sampled is not None:

@@ -76,11 +76,12 @@ def problem_faults(
     files: list[Mistake],
     *,
     readable: bool = True,
+    keep: list[Problem] | None = None,
 ) -> Iterator[Fault]:
     """Draws problems of a stage: what is wrong with them; their lengths go into ``texts``.
 
     Mistakes in files of problems go into ``files``. With a tokenizer that is not ``readable``
-    problems are drawn and not encoded.
+    problems are drawn and not encoded. ``keep`` gets those that were drawn.
     """
     texts[name] = Texts()
     if getattr(stage, "problems", None) is None:
@@ -99,6 +100,8 @@ def problem_faults(
     except LimiteError as error:
         yield Fault(("problems",), str(error))
         return
+    if keep is not None:
+        keep += problems
     texts_of_problems = [each.problem for each in problems]
     if isinstance(stage, SFT):
         unwritten = [*style_faults(problems, stage.styles)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
@@ -19,6 +20,9 @@ from limite.core.types import Problem
 
 if TYPE_CHECKING:
     from limite.core.registry import Registry
+
+STAGE_ASKED = "limite.evaluate.stage_asked"
+"""Named as text: ``core`` knows nothing of what is above it."""
 
 # At the smallest useful share, 5%, this many draws miss the held-out side once in 10**22 times.
 TRIES = 1000
@@ -175,13 +179,19 @@ def held_out_problems(stage: Eval, registry: Registry, seeds: Seeds) -> list[Pro
     Many stages of a recipe ask the same, so the last few are remembered.
     """
     # Files are told apart by their stamps; what cannot be read is told when it is drawn.
-    stamps = [_stamp(file) for file in stage.problems.files]
-    terms = (repr(stage.problems), stage.count, seeds, stamps)
+    stamps = [_stamp(file) for file in stage.files]
+    terms = (repr((stage.problems, stage.suite, stage.data)), stage.count, seeds, stamps)
     for known, theirs, problems in _ASKED:
         if known is registry and theirs == terms:
             return list(problems)
-    source = ProblemSource(stage.problems, registry, seeds.child("problems"), held_out=True)
-    found = source.distinct(stage.count)
+    if stage.suite is not None:
+        asked = importlib.import_module(STAGE_ASKED)
+        found: list[Problem] = asked.problems_of_suite(stage, registry)
+    elif stage.problems is None:
+        raise LimiteError("there is nothing to draw problems from")
+    else:
+        source = ProblemSource(stage.problems, registry, seeds.child("problems"), held_out=True)
+        found = source.distinct(stage.count)
     _ASKED.append((registry, terms, tuple(found)))
     return found
 

@@ -48,6 +48,7 @@ RECIPE, SOURCE, RECEIPT, LOG = "recipe.toml", "recipe.source", "receipt.json", "
 NEXT_RECIPE = "recipe.next.toml"
 STAGES, METRICS, HEALTH = "stages", "metrics.jsonl", "health.jsonl"
 ROLLOUTS, CHECKPOINTS = "rollouts", "checkpoints"
+RESULTS = "results.json"
 _CREATING = ".creating-"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -204,6 +205,15 @@ class RunDirectory:
         place = self.stage(name) / RECEIPT
         receipt = read_receipt(place) if place.exists() else None
         return receipt if receipt is not None and receipt["status"] == "finished" else None
+
+    def evaluations(self, name: str) -> dict[str, Path]:
+        """The results that a stage has left: of a suite those of its tasks, as ``STAGE/TASK``."""
+        folder = self.stage(name)
+        if not (folder / RESULTS).exists():
+            return {}
+        within = sorted(folder.glob(f"*/{RESULTS}"))
+        tasks = {f"{name}/{place.parent.name}": place for place in within}
+        return tasks or {name: folder / RESULTS}
 
     def finish_stage(self, name: str, receipt: Mapping[str, Any]) -> None:
         """Marks a stage finished. The receipt is the last thing it writes, whole or not at all.

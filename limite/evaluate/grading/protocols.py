@@ -15,13 +15,13 @@ import attrs
 
 from limite.core.errors import LimiteError
 from limite.core.kinds import Verifier
+from limite.core.recipe.stages.evaluation import GRADINGS
 from limite.core.rollout.grading import verdicts_on
 from limite.core.types import Answer, Verdict
 from limite.evaluate.grading import read
 from limite.problems.verifiers.math_verify_equal import equal, version
 
-REFERENCE, EXACT, LENIENT, PERMISSIVE = "reference", "exact", "lenient", "permissive"
-PROTOCOLS = (REFERENCE, EXACT, LENIENT, PERMISSIVE)
+REFERENCE, EXACT, LENIENT, PERMISSIVE = PROTOCOLS = GRADINGS
 UNBOUND = "no grader of the benchmark's publisher is named"
 
 

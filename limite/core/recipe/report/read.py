@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -175,10 +175,36 @@ def _read_stages(folder: Path, recipe: Mapping[str, Any], notes: list[str]) -> t
                 StageRun(name=name, number=number, kind=kind, settings=settings, begun=False)
             )
         else:
-            stages.append(_read_stage(folder, name, *number_and_path, settings, notes))
+            stages += _with_tasks(
+                _read_stage(folder, name, *number_and_path, settings, notes),
+                folder,
+                number_and_path[1],
+                notes,
+            )
     for name, (number, path) in found.items():
         stages.append(_read_stage(folder, name, number, path, {}, notes))
     return tuple(sorted(stages, key=lambda stage: stage.number))
+
+
+def _with_tasks(stage: StageRun, folder: Path, path: Path, notes: list[str]) -> Iterator[StageRun]:
+    """A stage, and behind it the tasks of the suite it has asked: evaluations of their own."""
+    if stage.results is None or "tasks" not in stage.results:
+        yield stage
+        return
+    yield attrs.evolve(stage, results=None, rollout_files=[])
+    for place in sorted(path.glob("*/results.json")):
+        within = place.parent.relative_to(folder).as_posix()
+        responses = place.parent / "responses.jsonl.zst"
+        yield StageRun(
+            name=f"{stage.name}/{place.parent.name}",
+            number=stage.number,
+            kind=stage.kind,
+            settings=stage.settings,
+            begun=True,
+            receipt={"status": stage.status},
+            results=_read_object(folder, f"{within}/results.json", notes),
+            rollout_files=[responses] if responses.is_file() else [],
+        )
 
 
 def _read_stage(

@@ -173,7 +173,9 @@ def _stretches(steps: Sequence[int]) -> str:
 
 
 def check_results(folder: Path, findings: Findings) -> None:
-    """Results of an evaluation, counted again from the responses they are of."""
+    """Results of an evaluation, or of each task of a suite, counted again from the responses."""
+    for place in sorted(folder.glob(f"*/{RESULTS}")):
+        check_results(place.parent, findings)
     if not (folder / RESULTS).is_file() or not (folder / RESPONSES).is_file():
         return
     place = folder / RESULTS
@@ -181,12 +183,13 @@ def check_results(folder: Path, findings: Findings) -> None:
         results = read_json(place)
         correct = total = 0
         endings: dict[str, int] = {}
+        must_end = results["protocol"]["natural_end"]
         for number, line in read_numbered(folder / RESPONSES):
             total += 1
             correct += line["correct"] is True
             ending = line["finish_reason"]
             endings[ending] = endings.get(ending, 0) + 1
-            if line["correct"] and ending != "eos":
+            if line["correct"] and must_end and ending not in ("eos", "stop"):
                 findings.wrong(folder / RESPONSES, f"right, and its end is {ending!r}", number)
         findings.counts["responses"] += total
         told = {key: count for key, count in results["endings"].items() if count}
