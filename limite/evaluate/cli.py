@@ -263,6 +263,7 @@ def eval_(
                 concurrency=concurrency,
                 timeout_s=timeout,
                 tell=_note,
+                apart=not published,
             )
         ]
 
@@ -292,7 +293,7 @@ def eval_(
     if suite is not None:
         from limite.evaluate.suites.run import run_suite
 
-        found = run_suite(suite, data, wanted, more, _note, _Progress())
+        found = run_suite(suite, data, wanted, more, _note, _Progress(), served)
     else:
         found = evaluate(wanted, more(), _note, _Progress())
     text = found.pop("text")

@@ -35,6 +35,7 @@ class Asked:
     profile: Profile
     prompts: Sequence[Prompted]
     rendering: str | None = None
+    revision: str | None = None
 
     @classmethod
     def of(
@@ -73,6 +74,7 @@ class Asked:
             profile=profile,
             prompts=prompts,
             rendering=facts["rendering"],
+            revision=facts.get("revision"),
         )
 
     @property
@@ -169,6 +171,7 @@ def results_of(
         **found,
         "model": asked.model.name,
         "trained": _trained(asked.model),
+        "revision": asked.revision,
         "benchmark": problems.record,
         "profile": {
             **asked.profile.record,

@@ -26,6 +26,7 @@ from limite.core.tokenizer import Tokenizer
 from limite.core.types import Problem, Response
 from limite.evaluate.journal import Recorded
 from limite.evaluate.profiles import Profile, default_kind, stopped, tokens_until
+from limite.evaluate.suites.checkpoints import revision_of
 from limite.problems.gen.local_policy import weights_hash
 
 FIXED, NATIVE, RESERVED = BUDGETS
@@ -95,7 +96,8 @@ class Model(Protocol):
         ...
 
     def facts(self, profile: Profile) -> Mapping[str, Any]:
-        """``eos_ids``, ``max_tokens`` and ``template`` of the protocol, and ``rendering``."""
+        """``eos_ids``, ``max_tokens`` and ``template`` of the protocol, ``rendering``, and the
+        ``revision`` of a checkpoint, where it is known."""
         ...
 
     def sample(
@@ -124,6 +126,7 @@ class LocalModel:
         self.terms = terms
         self.failures: Mapping[str, int] = {}
         self.run: Trained | None = None
+        self._directory = None if is_run else path
         if is_run:
             self.run = trained(path, within or stage)
             self._speaker: Speaker = speaker_of(self.run)
@@ -168,6 +171,7 @@ class LocalModel:
             "max_tokens": self.terms.max_tokens or self._speaker.spec.context,
             "template": profile.template_hash(self.tokenizer),
             "rendering": profile.rendering(self.tokenizer, ends_of(self.tokenizer)),
+            "revision": None if self._directory is None else revision_of(self._directory),
         }
 
     def prompts(self, problems: Sequence[Problem], profile: Profile) -> list[Prompted]:

@@ -48,6 +48,7 @@ class ServedModel:
 
     With ``speaker``, the directory that the server serves, prompts are counted and budgets follow
     from the context, as they do for a model that is here. Without, ``max_tokens`` is the budget.
+    Unless thinking may be told ``apart`` from the answer, a reply that does so is refused.
     """
 
     run: Trained | None = None
@@ -61,6 +62,7 @@ class ServedModel:
         terms: Terms,
         speaker: Speaker | None,
         concurrency: int,
+        apart: bool = True,
         **more: Any,
     ) -> None:
         address = Address.of(url, "--endpoint")
@@ -80,6 +82,7 @@ class ServedModel:
         self._model = model
         self._speaker = speaker
         self._concurrency = concurrency
+        self._apart = apart
         self._client = Client(address, key, **more)
         self._in_a_row = 0
         self._lock = threading.Lock()
@@ -216,6 +219,11 @@ class ServedModel:
 
     def _check(self, reply: Reply, prompted: Prompted) -> None:
         """Refuses what would make another measurement of it."""
+        if reply.apart and not self._apart:
+            raise RunFailed(
+                f"{self.name}: it tells the thinking apart from the answer, and the suite is "
+                "graded on whole texts; start the server without a parser of reasoning"
+            )
         if reply.generated_tokens > prompted.budget_tokens:
             raise RunFailed(
                 f"{self.name}: a response of {reply.generated_tokens:,} tokens, and max_tokens was "

@@ -12,6 +12,7 @@ from typing import Any, cast
 import attrs
 
 from limite.core.kinds import Verifier
+from limite.core.pretrained.tokenizer import PretrainedTokenizer
 from limite.core.recipe.stages import Eval
 from limite.core.registry import Registry
 from limite.core.tokenizer import Tokenizer
@@ -19,6 +20,7 @@ from limite.core.types import Problem
 from limite.evaluate.grading.protocols import EXACT, REFERENCE, Grading
 from limite.evaluate.problem_sets import ProblemSet
 from limite.evaluate.profiles import Misplaced, Profile, default_kind, misplaced
+from limite.evaluate.suites.checkpoints import id_faults
 from limite.evaluate.suites.tasks import Tasks, is_published, published, tasks_of
 
 PUT = ("profile", "shots", "system", "instruction", "stop", "thinking")
@@ -112,6 +114,8 @@ def faults_of(stage: Eval, tokenizer: Tokenizer) -> list[tuple[str, str]]:
             Terms.of(stage)
         except Misplaced as error:
             wrong += error.wrong
+    if is_published(stage.suite) and isinstance(tokenizer, PretrainedTokenizer):
+        wrong += (("suite", f"{tokenizer.path}: {told}") for told in id_faults(tokenizer.path))
     return wrong
 
 

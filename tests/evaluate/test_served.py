@@ -25,6 +25,7 @@ class Counting(ChatServer):
     length = 5
     usage = True
     ending = "stop"
+    thoughts = ""
 
     def reply(self, body, key) -> Told:
         body.setdefault("messages", [{"content": body.get("prompt")}])  # of plain completions
@@ -34,6 +35,8 @@ class Counting(ChatServer):
             if self.usage:
                 found["usage"] = {"prompt_tokens": 7, "completion_tokens": self.length}
             found["choices"][0]["finish_reason"] = self.ending
+            if self.thoughts:
+                found["choices"][0]["message"]["reasoning_content"] = self.thoughts
             data = json.dumps(found).encode()
         return status, headers, data
 
@@ -192,6 +195,30 @@ def test_what_was_found_is_written_as_another_tool_does(ask, server, tmp_path):
     before = files_in(tmp_path / "out")
     assert ask("--export", "lm-eval").code == 0
     assert files_in(tmp_path / "out") == before
+    assert len(server.bodies) == asked
+
+
+def test_a_published_suite_is_graded_on_whole_texts_of_the_models_it_pins(
+    evaluate, server, tmp_path
+):
+    (tmp_path / "gsm8k.jsonl").write_text('{"question": "6?", "answer": "so #### 7"}\n')
+    common = (
+        "--endpoint", server.url, "--model-name", "m", "--suite", "math-extended/gsm8k", "--data",
+        tmp_path, "--out", tmp_path / "out", "--budget", "fixed-response", "--max-tokens", 9,
+    )  # fmt: skip
+    server.thoughts = "6 is even"
+    ended = evaluate(*common)
+    assert (ended.code, "without a parser of reasoning" in ended.err) == (1, True), ended.err
+    pinned = tmp_path / "limite-1b-base"
+    pinned.mkdir()
+    config = {"model_type": "limite", "architectures": ["LimiteForCausalLM"], "vocab_size": 151936}
+    (pinned / "config.json").write_text(json.dumps(config))
+    asked = len(server.bodies)
+    ended = evaluate(pinned, *common)
+    assert ended.code == 2
+    assert "note: " in ended.err  # nothing tells the revision
+    assert f"{pinned}: config.json: eos_token_id is None, expected 151643" in ended.err
+    assert "limite-1b-base is asked by the profile base-few-shot, with --shots" in ended.err
     assert len(server.bodies) == asked
 
 

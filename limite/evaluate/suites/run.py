@@ -8,10 +8,14 @@ from typing import Any
 
 import attrs
 
+from limite.core.errors import LimiteError
 from limite.core.jsonl import write_atomic, write_json
+from limite.core.pretrained.directory import CONFIG_FILE
 from limite.evaluate.command import Say, Wanted, evaluate
 from limite.evaluate.models import Model, Terms
+from limite.evaluate.profiles import CHAT
 from limite.evaluate.shares import share_text
+from limite.evaluate.suites.checkpoints import notes_on, refuse_other
 from limite.evaluate.suites.tasks import is_published, published, tasks_of
 from limite.evaluate.told import short, table
 
@@ -33,9 +37,16 @@ def run_suite(
     more: Callable[[], Sequence[Model]],
     note: Say,
     tell: Say,
+    served: Path | None = None,
 ) -> dict[str, Any]:
-    """Measures all that a suite has; tasks whose data are not there are told, and have no score."""
+    """Measures all that a suite has; tasks whose data are not there are told, and have no score.
+
+    Of a published suite the publisher's own checkpoints must be those that it pins, ``served``, the
+    directory behind a server, too.
+    """
     tasks = tasks_of(named, data)
+    if is_published(named):
+        _hold_to_pins(wanted, served, note)
     out = wanted.out or Path("evals") / named.replace("/", "-")
     found: dict[str, Any] = {}
     for task, place in tasks.places.items():
@@ -60,6 +71,24 @@ def run_suite(
     write_json(out / "suite.json", summary)
     write_atomic(out / "table.txt", text)
     return {**summary, "text": text}
+
+
+def _hold_to_pins(wanted: Wanted, served: Path | None, note: Say) -> None:
+    """Refuses checkpoints of the publisher that the suite does not measure; all of them at once."""
+    named = [*wanted.models, *([] if wanted.against is None else [wanted.against])]
+    places = [*map(Path, named), *([] if served is None else [served])]
+    wrong = []
+    for place in places:
+        if not (place / CONFIG_FILE).is_file():
+            continue
+        try:
+            refuse_other(place, wanted.profile or CHAT)
+        except LimiteError as error:
+            wrong.append(str(error))
+        for text in notes_on(place):
+            note(text)
+    if wrong:
+        raise LimiteError("\n".join(wrong))
 
 
 def _lines(suite: str, found: Mapping[str, Any], missing: Mapping[str, str]) -> Iterator[str]:
