@@ -251,6 +251,8 @@ def _sentence(text: str, start: int, end: int) -> str:
 
 
 def _false(equation: Equation) -> WrongStep | None:
+    if not (_DIGIT.search(equation.left) and _DIGIT.search(equation.right)):
+        return None  # no two numbers, which most equations are not
     left, right = _side(equation.left, leading=True), _side(equation.right)
     if left is None or right is None:
         return None

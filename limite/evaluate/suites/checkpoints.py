@@ -111,7 +111,7 @@ def id_faults(folder: str | Path) -> Iterator[str]:
     folder = Path(folder)
     if not (folder / CONFIG_FILE).is_file():
         return
-    config = read_object(folder / CONFIG_FILE)
+    config = read_object(folder / CONFIG_FILE) or {}
     said = config.get("architectures"), config.get("model_type")
     architectures = said[0] if isinstance(said[0], list) else []
     if said[1] != KIND and ARCHITECTURE not in architectures:
@@ -128,7 +128,7 @@ def id_faults(folder: str | Path) -> Iterator[str]:
         if not (folder / name).is_file():
             yield f"{name}: missing; it says where a response ends"
             continue
-        values = config if name == CONFIG_FILE else read_object(folder / name)
+        values = config if name == CONFIG_FILE else read_object(folder / name) or {}
         yield from (f"{name}: {fault}" for fault in _ids(values))
 
 
