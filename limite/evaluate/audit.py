@@ -81,11 +81,13 @@ def audit(
     eos_ids: Collection[int] = (),
     context: int | None = None,
     budget: int | None = None,
+    asked: Mapping[str, int] | None = None,
     records: Iterable[tuple[int, Any]] | None = None,
 ) -> Audit:
     """Every record of a ``.jsonl`` or ``.jsonl.zst`` file, held to the rules; all violations.
 
     ``context`` asks for native budgets (the context less the prompt), ``budget`` for a fixed one.
+    ``asked`` are the problems, where they are known, and how many responses each has.
     A last line that was cut short is an unfinished write and is left out; a file with no record at
     all is a LimiteError. ``records`` are those of another tool's file, with their lines: what it
     does not tell is no violation, and is told as what could not be looked at.
@@ -105,6 +107,7 @@ def audit(
             violations += _places(line, record, seen)
             continue
         name, faults = _check(line, record, seen, frozenset(eos_ids), context, budget)
+        faults += _foreign(record, asked)
         violations += [Violation(line=line, record=name, message=each) for each in faults]
         if isinstance(record, Mapping):
             endings[str(record.get("finish_reason"))] += 1
@@ -202,6 +205,19 @@ def _budget_faults(
         yield f"{length:,} tokens exceed its budget of {given:,}"
     if record["finish_reason"] == "length" and length < given:
         yield f"hidden cut-off: it ended on length after {length:,} of {given:,} tokens"
+
+
+def _foreign(record: Any, asked: Mapping[str, int] | None) -> Iterator[str]:
+    """Whether a response is none of those that were asked for."""
+    if asked is None or not isinstance(record, Mapping):
+        return
+    problem, sample = record.get("problem_id"), record.get("sample_index")
+    if not isinstance(problem, str) or type(sample) is not int:
+        return  # which is told already
+    if problem not in asked:
+        yield "its problem is none of those that were asked"
+    elif sample >= asked[problem]:
+        yield f"there are samples 0 to {asked[problem] - 1} of a problem"
 
 
 def _is_known(record: Mapping[str, Any], context: int | None, budget: int | None) -> bool:

@@ -21,7 +21,7 @@ from limite.core.rollout.budget import completion_budget
 from limite.evaluate.audit import audit
 from limite.evaluate.correction import both_results, corrected
 from limite.evaluate.exchange.files import is_foreign, read
-from limite.evaluate.models import NATIVE, LocalModel, Terms
+from limite.evaluate.models import FIXED, NATIVE, RESERVED, LocalModel, Terms
 from limite.evaluate.stage_asked import judge_of
 
 
@@ -35,6 +35,8 @@ class Known:
     decode: Callable[[Sequence[int]], str] | None = None
     verifier: Verifier | None = None
     natural_end: bool = False
+    asked: Mapping[str, int] | None = None
+    """The problems, and how many responses each has."""
 
 
 def audited(
@@ -61,7 +63,7 @@ def audited(
         raise LimiteError(
             "--correct-eos: corrects responses as limite records them; --import reads this file"
         )
-    known = _of_model(models[0], stage) if models else _of_run_around(path)
+    known = _of_model(models[0], stage) if models else _of_results_beside(path)
     if budget is not None:
         known = attrs.evolve(known, budget=budget, context=None)
     elif context is not None:
@@ -73,6 +75,7 @@ def audited(
         eos_ids=known.eos_ids,
         context=known.context,
         budget=known.budget,
+        asked=known.asked,
         records=None if foreign is None else foreign.records(),
     )
     told = {
@@ -138,34 +141,46 @@ def _of_model(named: str, stage: str | None) -> Known:
     )
 
 
-def _of_run_around(path: Path) -> Known:
-    """Of a file in the folder of a run, what its recipe says; of any other file nothing."""
-    place = next((up for up in path.absolute().parents if (up / RECIPE).is_file()), None)
-    if place is None:
+def _of_results_beside(path: Path) -> Known:
+    """What the results beside a file say of how it was sampled, and the recipe of a run around it.
+
+    Of a file that has none beside it nothing is known.
+    """
+    folder = path.absolute().parent
+    if not (folder / RESULTS).is_file():
         return Known()
+    results = read_json(folder / RESULTS)
+    terms = results.get("protocol") if isinstance(results, dict) else None
+    if not isinstance(terms, dict) or "eos_ids" not in terms:
+        return Known()
+    rows = results.get("per_problem") or ()
+    known = Known(
+        eos_ids=tuple(terms["eos_ids"]),
+        # Where the context is the budget, that is what there is at most.
+        context=terms["max_tokens"] if terms["budget"] == NATIVE else None,
+        budget=terms["max_tokens"] if terms["budget"] == FIXED else None,
+        natural_end=terms["natural_end"],
+        asked={str(row["id"]): terms["samples"] for row in rows} or None,
+    )
+    place = next((up for up in folder.parents if (up / RECIPE).is_file()), None)
+    return known if place is None else _of_run(place, folder, terms, known)
+
+
+def _of_run(place: Path, folder: Path, terms: Mapping[str, Any], known: Known) -> Known:
+    """What the recipe of a run adds, of a stage of its own or of a task that one has asked."""
     run = RunDirectory.open(place)
     with naming_plugins(run):
         recipe = load_recipe(place / RECIPE).recipe
-    folder = path.absolute().parent
     stages = recipe.stages.items()
-    within = (folder, folder.parent)  # of a suite each task has a folder in that of the stage
+    within = (folder, folder.parent)
     stage = next((each for name, each in stages if run.stage(name) in within), None)
-    if not isinstance(stage, Eval) or not (folder / RESULTS).is_file():
-        return Known()
-    terms = read_json(folder / RESULTS)["protocol"]
-    fixed = terms["budget"] != NATIVE
-    return Known(
-        eos_ids=tuple(terms["eos_ids"]),
-        budget=_most(terms, model_of(recipe).context) if fixed else None,
-        context=None if fixed else model_of(recipe).context,
-        decode=recipe.tokenizer.decode,
-        verifier=judge_of(stage, load_registry()),
-        natural_end=terms["natural_end"],
-    )
-
-
-def _most(terms: Mapping[str, Any], context: int) -> int:
-    """Of a budget that is the same for every prompt."""
-    return completion_budget(
-        terms["budget"], prompt_tokens=1, max_tokens=terms["max_tokens"], context=context
-    )
+    if not isinstance(stage, Eval):
+        return known
+    if terms["budget"] == RESERVED:
+        context = model_of(recipe).context
+        most = completion_budget(
+            RESERVED, prompt_tokens=1, max_tokens=terms["max_tokens"], context=context
+        )
+        known = attrs.evolve(known, budget=most)
+    judge = judge_of(stage, load_registry())
+    return attrs.evolve(known, decode=recipe.tokenizer.decode, verifier=judge)

@@ -15,7 +15,7 @@ from limite.core.kinds import Verifier
 from limite.core.rollout.budget import reasoning_is_closed
 from limite.core.rollout.grading import verdicts_on
 from limite.core.types import Answer
-from limite.evaluate.graded import GRADER
+from limite.evaluate.grading.failures import status_of
 from limite.evaluate.shares import share_text
 
 KEPT = ("generated_tokens", "finish_reason", "correct", "extracted_answer", "grader_status", "text")
@@ -44,7 +44,7 @@ def corrected(
         ended = record["finish_reason"] in ("eos", "stop") or not natural_end
         record["correct"] = verdict.correct and ended and reasoning_is_closed(record["text"])
         record["extracted_answer"] = verdict.extracted
-        record["grader_status"] = GRADER[verdict.outcome]
+        record["grader_status"] = status_of(verdict)
         record["grader_reason"] = verdict.reason
     return cut
 

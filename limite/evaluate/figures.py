@@ -11,16 +11,17 @@ from limite.core.types import FINISH_REASONS, Answer
 from limite.evaluate import protocol as terms
 from limite.evaluate.bootstrap import exact_interval
 from limite.evaluate.compare import SCOPE
-from limite.evaluate.graded import GRADER, Graded, arm_of
+from limite.evaluate.graded import Graded, arm_of
+from limite.evaluate.grading.failures import STATUSES, status_of
 from limite.evaluate.grading.protocols import Grading, told
 from limite.evaluate.hierarchical import hierarchical_interval
 from limite.evaluate.intervals import PLAIN, accuracy_interval, bootstrap_confidence
 from limite.evaluate.majority import majority_correct
-from limite.evaluate.passk import mean_pass_at_k
+from limite.evaluate.passk import mean_pass_at_k, mean_pass_hat_k
 from limite.evaluate.power import POWER, assumed_spread, detectable, power_text
 from limite.evaluate.shares import length_figures, longer_than, share_text, wilson
 
-# More answers than this that the grader ran out of time on make a score unreliable.
+# More answers than this that the grader failed or ran out of time on make a score unreliable.
 UNRELIABLE_SHARE = 0.01
 
 
@@ -37,8 +38,7 @@ def summary(
     groups = [graded[start : start + samples] for start in range(0, total, samples)]
     counts = [sum(one.correct for one in group) for group in groups]
     endings = Counter(one.response.finish_reason for one in graded)
-    grader = Counter(GRADER[one.verdict.outcome] for one in graded)
-    timeouts = grader["timeout"]
+    grader = Counter(status_of(one.verdict) for one in graded)
     closed = sum(one.closed for one in graded)
     agreed = majority_correct([_stated(group, protocol) for group in groups], verifier)
     return {
@@ -62,8 +62,8 @@ def summary(
         "correct_but_truncated": sum(
             one.verdict.correct and one.response.finish_reason == "length" for one in graded
         ),
-        "grader": {status: grader[status] for status in ("ok", "no_answer", "timeout")},
-        "unreliable": timeouts > UNRELIABLE_SHARE * total,
+        "grader": {status: grader[status] for status in STATUSES},
+        "unreliable": grader["error"] + grader["timeout"] > UNRELIABLE_SHARE * total,
         "tokens": {
             "all": length_figures([one.response.generated_tokens for one in graded]),
             "correct": length_figures(
@@ -139,6 +139,9 @@ def figures_of(
             "assumes": "the noise of sampling alone, as much of it in the other model",
         },
         "pass_at_k": {str(k): mean_pass_at_k(counts, samples, k) for k in _powers_of_two(samples)},
+        "pass_hat_k": {
+            str(k): mean_pass_hat_k(counts, samples, k) for k in _powers_of_two(samples) if k > 1
+        },
     }
 
 

@@ -8,12 +8,9 @@ from typing import Protocol
 import attrs
 
 from limite.core.kinds import Verifier
-from limite.core.rollout.grading import verdicts_on
 from limite.core.types import Answer, FinishReason, Problem, Verdict
+from limite.evaluate.grading.failures import verdicts_or_failures
 from limite.evaluate.grading.protocols import Grading, Marks
-
-GRADER = {"right": "ok", "wrong": "ok", "unreadable": "no_answer", "timed-out": "timeout"}
-"""What an outcome is called in records."""
 
 
 class Answered(Protocol):
@@ -63,7 +60,7 @@ def judged(
 ) -> list[tuple[Verdict, Marks | None]]:
     """A verdict on every pair, in order, and its marks where protocols grade."""
     if not isinstance(verifier, Grading):
-        return [(verdict, None) for verdict in verdicts_on(verifier, pairs)]
+        return [(verdict, None) for verdict in verdicts_or_failures(verifier, pairs)]
     marks = verifier.marks(pairs)
     return [
         (verifier.verdict(each, text), each) for each, (_, text) in zip(marks, pairs, strict=True)

@@ -58,6 +58,8 @@ class Recorded:
                 raise ValueError(f"{name!r}: expected {kind.__name__}, got {record.get(name)!r}")
         if record["finish_reason"] not in FINISH_REASONS:
             raise ValueError(f"'finish_reason': {record['finish_reason']!r} is none")
+        if type(record.get("correct", False)) is not bool:
+            raise ValueError(f"'correct': expected bool, got {record['correct']!r}")
         ids = record.get("completion_ids")
         if ids is not None and not (
             isinstance(ids, list) and all(type(each) is int for each in ids)

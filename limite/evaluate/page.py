@@ -81,7 +81,7 @@ def _header(
     warnings = [mismatch] if mismatch else []
     for each in models:
         if each["unreliable"]:
-            warnings.append(f"{short(each)}: unreliable, the grader ran out of time on over 1%")
+            warnings.append(f"{short(each)}: unreliable, the grader failed or was late on over 1%")
         early = each.get("cut_below_budget", {}).get("count", 0)
         if early:
             cut = words.plural(early, "response was", "responses were")

@@ -9,7 +9,8 @@ from typing import Any
 import attrs
 
 from limite.core.types import Problem
-from limite.evaluate.graded import GRADER, Graded, arm_of
+from limite.evaluate.graded import Graded, arm_of
+from limite.evaluate.grading.failures import status_of
 from limite.evaluate.wrong_step import Known, wrong_step
 from limite.problems.files import WORDS
 
@@ -41,7 +42,7 @@ def records(graded: Sequence[Graded]) -> Iterator[dict[str, Any]]:
             "finish_reason": one.response.finish_reason,
             "correct": one.correct,
             "extracted_answer": one.verdict.extracted,
-            "grader_status": GRADER[one.verdict.outcome],
+            "grader_status": status_of(one.verdict),
             "grader_reason": one.verdict.reason,
             "wrong_step": None if step is None else attrs.asdict(step),
             "text": one.response.text,

@@ -58,7 +58,7 @@ def lines(
     for each in models:
         if each["unreliable"]:
             yield ""
-            yield f"{short(each)}: UNRELIABLE: the grader ran out of time on more than 1%"
+            yield f"{short(each)}: UNRELIABLE: the grader failed or was late on over 1%"
         early = each["cut_below_budget"]
         if early["count"]:
             first = early["first"]

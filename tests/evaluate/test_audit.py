@@ -274,6 +274,23 @@ def test_the_command_names_records_and_ends_with_one(tmp_path, capsys):
     assert "not looked at: last tokens" in out
 
 
+def test_results_beside_a_file_say_what_it_is_held_to(tmp_path, capsys):
+    """Budget and end tokens, and which responses were asked for at all."""
+    path = tmp_path / "r.jsonl"
+    terms = {"budget": "fixed-response", "max_tokens": 10, "eos_ids": [EOS], "natural_end": True}
+    results = {"protocol": {**terms, "samples": 2}, "per_problem": [{"id": "p"}]}
+    write_jsonl(path, [record(), record(1)])
+    (tmp_path / "results.json").write_text(json.dumps(results), encoding="utf-8")
+    assert call(capsys, "--audit", path)[:2] == (0, f"{path}: 2 responses (2 eos): clean\n")
+    write_jsonl(path, [record(), record(2), {**record(1), "problem_id": "q"}])
+    code, _, err = call(capsys, "--audit", path)
+    assert code == 1
+    assert f"{path}:2: sample 2 of problem p: there are samples 0 to 1 of a problem" in err
+    assert f"{path}:3: sample 1 of problem q: its problem is none of those that were asked" in err
+    code, _, err = call(capsys, "--audit", path, "--max-tokens", 11)
+    assert (code, "a budget of 10 tokens, not 11" in err) == (1, True)
+
+
 def test_the_command_refuses_what_does_not_belong(tmp_path, capsys):
     path = tmp_path / "r.jsonl"
     write_jsonl(path, [record()])

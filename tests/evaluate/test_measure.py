@@ -104,7 +104,7 @@ def test_an_untrained_policy_is_measured_too():
     assert results["method"] == WITHOUT_SPREAD
     assert results["text"] == "0/40 = 0.00%, 95% interval [0.0%, 27.8%]"
     assert results["first_sample"]["wilson"][1] > 0.2
-    assert results["grader"] == {"ok": 0, "no_answer": 40, "timeout": 0}
+    assert results["grader"] == {"ok": 0, "no_answer": 40, "error": 0, "timeout": 0}
     assert results["tokens"]["correct"]["mean"] is None
     assert len(graded) == 40
 
@@ -138,6 +138,23 @@ def test_an_answer_cut_off_does_not_count_but_is_told():
     assert results["correct_but_truncated"] == 10
     assert results["endings"]["length"] == 10
     assert results["natural_end"]["count"] == 30
+
+
+def test_a_grader_that_fails_on_a_response_costs_that_one_alone():
+    """It is not correct, is told as an error, and more than 1% of them spoil the score."""
+
+    class Fragile(Exact):
+        def __call__(self, answer, text):
+            if text.endswith("#3"):
+                raise ZeroDivisionError("no such number")
+            return super().__call__(answer, text)
+
+    results, graded = measure(right_for(lambda number: 4), verifier=Fragile())
+    assert results["grader"] == {"ok": 36, "no_answer": 0, "error": 4, "timeout": 0}
+    assert (results["correct"], results["unreliable"]) == (36, True)
+    failed = [each for each in records(graded) if each["grader_status"] == "error"]
+    assert len(failed) == 4
+    assert failed[0]["grader_reason"] == "the grader failed: ZeroDivisionError: no such number"
 
 
 def test_graders_out_of_time_make_a_score_unreliable():

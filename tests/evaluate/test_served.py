@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+import attrs
 import pytest
 
 from limite.core.jsonl import read_json, read_jsonl
@@ -279,6 +280,8 @@ def test_the_tasks_of_the_contract_are_those_that_were_published():
     base = published_terms("base-few-shot", TERMS, frozenset())
     assert (base.temperature, base.samples, base.max_tokens) == (0.0, 1, 8192)
     assert base.budget == "fixed-response"
+    greedy = published_terms(None, attrs.evolve(TERMS, temperature=0.0), frozenset(["temperature"]))
+    assert (greedy.temperature, greedy.top_p, greedy.samples) == (0.0, None, 1)
     chat = published_terms(None, TERMS, frozenset(["temperature"]))
     assert (chat.temperature, chat.top_p, chat.budget) == (1.5, 0.95, "reserved-prompt")
 

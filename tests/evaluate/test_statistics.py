@@ -31,7 +31,7 @@ from limite.evaluate.intervals import (
     bootstrap_confidence,
     difference_interval,
 )
-from limite.evaluate.passk import mean_pass_at_k, pass_at_k
+from limite.evaluate.passk import mean_pass_at_k, mean_pass_hat_k, pass_at_k, pass_hat_k
 from limite.evaluate.shares import length_figures, share_text, wilson
 
 GOLDEN = {
@@ -221,11 +221,17 @@ def test_pass_at_k_counts_subsets(samples, data):
     subsets = list(combinations(range(samples), k))
     hits = sum(any(one < correct for one in subset) for subset in subsets)
     assert pass_at_k(samples, correct, k) == hits / len(subsets)
+    every = sum(all(one < correct for one in subset) for subset in subsets)
+    assert pass_hat_k(samples, correct, k) == every / len(subsets)
 
 
 def test_pass_at_one_is_the_mean():
     assert mean_pass_at_k([0, 1, 4], 4, 1) == pytest.approx(5 / 12)
     assert mean_pass_at_k([0, 1, 4], 4, 4) == pytest.approx(2 / 3)
+    assert mean_pass_hat_k([0, 1, 4], 4, 1) == mean_pass_at_k([0, 1, 4], 4, 1)
+    assert mean_pass_hat_k([0, 1, 4], 4, 4) == pytest.approx(1 / 3)
+    with pytest.raises(LimiteError, match=r"pass\^5 needs"):
+        mean_pass_hat_k([1], 4, 5)
 
 
 @pytest.mark.parametrize(("samples", "correct", "k"), [(4, 1, 5), (4, 1, 0), (4, 5, 1), (4, -1, 1)])

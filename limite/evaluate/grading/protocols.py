@@ -16,9 +16,9 @@ import attrs
 from limite.core.errors import LimiteError
 from limite.core.kinds import Verifier
 from limite.core.recipe.stages.evaluation import GRADINGS
-from limite.core.rollout.grading import verdicts_on
 from limite.core.types import Answer, Verdict
 from limite.evaluate.grading import read
+from limite.evaluate.grading.failures import verdicts_or_failures
 from limite.problems.verifiers.math_verify_equal import equal, version
 
 REFERENCE, EXACT, LENIENT, PERMISSIVE = PROTOCOLS = GRADINGS
@@ -131,7 +131,7 @@ class Grading:
         reference = _references(golds, texts, boxes)
         exact: list[Verdict | None] = [None] * len(pairs)
         if self.exact is not None:
-            exact = list(verdicts_on(self.exact, pairs))
+            exact = [*verdicts_or_failures(self.exact, pairs)]
         base = [
             (one if other is None else other).correct
             for one, other in zip(reference, exact, strict=True)

@@ -22,7 +22,7 @@ from limite.evaluate.told import short, table
 
 def published_terms(profile: str | None, terms: Terms, given: frozenset[str]) -> Terms:
     """The publisher's terms, where no option that was ``given`` says otherwise; seed 0."""
-    theirs = published(profile, given)
+    theirs = published(profile, given, greedy=terms.temperature == 0)
     if "budget" in theirs:
         theirs["named_budget"] = theirs.pop("budget")
     if "seed" not in given:

@@ -76,16 +76,21 @@ def tasks_of(named: str, data: Path | None) -> Tasks:
     return Tasks(suite=suite, places=places, missing=missing)
 
 
-def published(profile: str | None, given: Collection[str]) -> dict[str, Any]:
+def published(
+    profile: str | None, given: Collection[str], *, greedy: bool = False
+) -> dict[str, Any]:
     """How the publisher decodes, by the profile: the terms that are not ``given`` otherwise.
 
     Chat models answer as often as the task says, at 0.6 within 0.95, in the context less 4,096
-    tokens; base models once, by the likeliest token, in 8,192.
+    tokens; base models once, by the likeliest token, in 8,192. A ``greedy`` chat model, one whose
+    temperature is given as 0, answers once as well.
     """
     if profile == FEW_SHOT:
         theirs: dict[str, Any] = {"temperature": 0.0, "samples": 1, "max_tokens": 8192}
     elif profile in (None, CHAT):
         theirs = {"temperature": 0.6, "top_p": 0.95, "budget": BUDGETS[2]}
+        if greedy:
+            theirs |= {"temperature": 0.0, "top_p": None, "samples": 1}
     else:
         told = f"{PUBLISHED} asks by {CHAT} or {FEW_SHOT}, not by {profile}"
         raise Misplaced([("profile", told)])

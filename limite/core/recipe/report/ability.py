@@ -100,7 +100,7 @@ def accuracy(run: Run, found: Sequence[Evaluation]) -> str:
         )
     note = f"{_protocol(found[-1])}. {_separation(run)}{_scope(run)}Single run."
     if any(stage.results and stage.results.get("unreliable") is True for stage in run.stages):
-        note += " The grader ran out of time on more than 1% of responses: a score is unreliable."
+        note += " The grader failed or was late on over 1% of responses: a score is unreliable."
     if any("no spread" in str(table.get("method", "")) for table in _measured(run)):
         note += (
             " Where all problems agree, resampling them shows no spread: the interval is then "

@@ -23,7 +23,7 @@ ENDINGS = {
     "repetition": "stopped for repetition",
     "stop": "stopped at a stop text",
 }
-GRADER = {"no_answer": "unreadable", "timeout": "timed out"}
+GRADER = {"no_answer": "unreadable", "error": "grader failed", "timeout": "timed out"}
 
 
 @attrs.frozen(kw_only=True)
