@@ -118,7 +118,9 @@ def _installed(words: list[str]) -> None:
         elif "/" in place:
             assert (ROOT / place / "pyproject.toml").exists(), word
         else:
-            assert place == "-e" or re.fullmatch(r"[a-z][\w-]*(==[\d.]+)?", place), word
+            assert place in ("-e", "--no-deps") or re.fullmatch(r"[a-z][\w-]*(==[\d.]+)?", place), (
+                word
+            )
 
 
 def _tests(words: list[str]) -> None:
