@@ -267,6 +267,7 @@ PLACES: dict[str, dict[str, Place]] = {
     "docs/ranks.md": {"sh 1": all_of(recipe("recipe.py"), run_named("recipe-1f3a"))},
     "docs/recipes.md": {"sh 1": recipe()},
     "docs/runs.md": {"sh 1": run_named("small-1f3a")},
+    "docs/stages/eval.md": {"toml 1": problems("worked.jsonl", count=2)},
     "docs/stages/preference.md": {
         "toml 1": all_of(run_named("teacher"), exported("runs/teacher", "models/teacher")),
     },

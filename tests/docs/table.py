@@ -5,6 +5,8 @@ Keys are a command, or a block's language and its number on the page ("python 2"
 
 from __future__ import annotations
 
+import json
+
 import attrs
 
 NEEDS = {
@@ -69,6 +71,12 @@ Entry = Elsewhere | Nightly | Smaller | Ends | Part | Other
 RL = '[stages.rl]\ntype = "rl"\nproblems = { sources = { sum-chain = 1 } }\n'
 SFT = '[stages.sft]\ntype = "sft"\nproblems = { sources = { sum-chain = 1 } }\n'
 BASE = SFT.replace("stages.sft", "stages.base")
+# Of a model that can read what the shipped benchmarks ask, with room for an answer.
+WIDE = f"""[model]
+context = 4096
+[tokenizer]
+alphabet = {json.dumps("".join(map(chr, range(32, 127))) + chr(10))}
+"""
 ENV = "pip install torch==2.13.0 -e '.[dev]'"
 AUTHOR = "limite-gen author topics.toml --endpoint https://host/v1 --model NAME "
 
@@ -190,6 +198,7 @@ TABLE: dict[str, dict[str, Entry]] = {
         "limite-gen doctor --json": Nightly(),
     },
     "docs/stages/distill.md": {"toml 1": Part(f"{SFT}{RL}")},
+    "docs/stages/eval.md": {"toml 1": Part(WIDE)},
     "docs/stages/preference.md": {"toml 1": Part(SFT)},
     "docs/stages/pretrain.md": {"toml 3": Part(BASE)},
     "docs/stages/rl.md": {

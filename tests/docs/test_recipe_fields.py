@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -204,23 +203,6 @@ def test_the_example_of_a_soup_is_sound(tmp_path: Path) -> None:
     loaded, plan = check_file(place, (), load_registry())
     assert list(loaded.recipe.stages) == ["base", "one", "two", "soup"]
     assert (plan.stages[-1].steps, plan.stages[-1].trained_tokens) == (1, 0)
-
-
-def test_the_example_of_profiles_and_suites_is_sound(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With a tokenizer that can write what the benchmarks ask, and a context with room for it."""
-    monkeypatch.chdir(tmp_path)
-    alphabet = json.dumps("".join(map(chr, range(32, 127))) + "\n")
-    text = example("stages/eval.md", 'profile = "base-few-shot"')
-    (tmp_path / "eval.toml").write_text(
-        f'name = "eval"\n[model]\ncontext = 4096\n[tokenizer]\nalphabet = {alphabet}\n{text}',
-        encoding="utf-8",
-    )
-    worked = {"problem": "1+1?", "answer": {"type": "integer", "value": "2"}, "solution": "#2"}
-    write_jsonl(tmp_path / "worked.jsonl", [worked])
-    _, levels = check_file(Path("eval.toml"), (), load_registry())[1].stages
-    assert levels.sampled_tokens == 2 * 2000 * (120 + 113 + 104)
 
 
 def test_the_example_of_a_file_of_problems_is_sound(

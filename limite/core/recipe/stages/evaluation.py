@@ -34,7 +34,7 @@ class Eval(Stage):
         default=None,
         metadata={
             "help": "benchmarks to ask, each with results of its own, instead of `problems`: "
-            "`limite`, `math-extended`, or one of theirs, as in `limite/limite-easy`"
+            "`limite`, `math-extended`, or one of theirs, as in `math-extended/math500`"
         },
     )
     data: str | None = attrs.field(
