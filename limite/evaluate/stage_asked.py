@@ -19,7 +19,7 @@ from limite.core.tokenizer import Tokenizer
 from limite.core.types import Problem
 from limite.evaluate.grading.protocols import EXACT, REFERENCE, Grading
 from limite.evaluate.problem_sets import ProblemSet
-from limite.evaluate.profiles import Misplaced, Profile, default_kind, misplaced
+from limite.evaluate.profiles import CHAT, Misplaced, Profile, default_kind, misplaced
 from limite.evaluate.suites.checkpoints import id_faults
 from limite.evaluate.suites.tasks import Tasks, is_published, published, tasks_of
 
@@ -87,8 +87,8 @@ class Shown:
 def faults_of(stage: Eval, tokenizer: Tokenizer) -> list[tuple[str, str]]:
     """What of a stage's settings does not belong together, by their names; all of it."""
     wrong: list[tuple[str, str]] = []
-    if any(stage.is_given(name) for name in PUT):
-        kind = stage.profile or default_kind(tokenizer)
+    if is_published(stage.suite) or any(stage.is_given(name) for name in PUT):
+        kind = kind_of(stage, tokenizer)
         wrong += misplaced(
             kind,
             system=stage.system,
@@ -119,16 +119,27 @@ def faults_of(stage: Eval, tokenizer: Tokenizer) -> list[tuple[str, str]]:
     return wrong
 
 
+def kind_of(stage: Eval, tokenizer: Tokenizer) -> str:
+    """The kind of profile that puts the problems; a published suite is for chat models, unless the
+    stage says otherwise."""
+    return stage.profile or (CHAT if is_published(stage.suite) else default_kind(tokenizer))
+
+
 def judge_of(stage: Eval, registry: Registry) -> Verifier:
     """What judges answers: the verifier, or protocols of which it may be one."""
     verifier = cast(Verifier, stage.verifier)
     headline = stage.grading
-    if headline is None and is_published(stage.suite) and not stage.is_given("verifier"):
+    if headline is None and is_published(stage.suite) and _is_default(verifier, registry):
         headline = REFERENCE
     if headline is None:
         return verifier
     own = verifier if headline == EXACT else None
     return Grading.of(headline, own, None if own is None else registry.name_of(type(own)))
+
+
+def _is_default(verifier: Verifier, registry: Registry) -> bool:
+    default = str(attrs.fields(Eval).verifier.default)
+    return isinstance(verifier, registry.get("verifier", default).load())
 
 
 def needs_end(stage: Eval, verifier: Verifier) -> bool:
@@ -149,7 +160,7 @@ def shown(
     if not questions and not any(stage.is_given(name) for name in PUT):
         return Shown(profile=None, tokenizer=tokenizer)
     profile = Profile.of(
-        stage.profile or default_kind(tokenizer),
+        kind_of(stage, tokenizer),
         instruction=stage.instruction,
         system=stage.system,
         shots=None if stage.shots is None else Path(stage.shots),

@@ -56,6 +56,10 @@ def lines(
             [_gradings(each) for each in models if "grading" in each],
         )
     for each in models:
+        failed = each["grader"].get("error", 0)
+        if failed:
+            yield ""
+            yield f"{short(each)}: the grader failed on {failed:,} responses, which count as wrong"
         if each["unreliable"]:
             yield ""
             yield f"{short(each)}: UNRELIABLE: the grader failed or was late on over 1%"

@@ -20,7 +20,7 @@ from limite.core.recipe.verify.responses import check_results
 from limite.core.tokenizer import CharacterTokenizer
 from limite.evaluate.shipped import shipped
 from limite.evaluate.stage import run
-from limite.evaluate.stage_asked import Terms
+from limite.evaluate.stage_asked import Terms, judge_of, needs_end
 from limite.problems.verifiers.mathematics import Mathematics
 from tests.evaluate.test_stage import MODEL, STAGE, context
 
@@ -160,6 +160,8 @@ def test_what_does_not_belong_together_is_told_before_anything_runs(tmp_path, sh
         "both.count": "asked whole",
         "suite.suite": "did you mean 'limite'?",
         "data.data": "say where the data of math-extended lie",
+        "data.profile": "no chat template",
+        "olympiad.profile": "no chat template",
         "olympiad.suite": "olympiadbench cannot be asked",
         "often.samples": "they would all be the same one",
         "long.max_tokens": "do not fit the context of 700 tokens",
@@ -176,6 +178,16 @@ def test_a_sound_stage_is_planned_by_the_prompts_it_shows(shots):
     assert not found.faults
     assert min(found.texts["few"].prompts) > len("Problem: gcd(4, 6)?\nSolution: both are even.")
     assert found.texts["easy"].items == shipped()["limite-easy"]["problems"] * 4
+    assert found.plan(loaded, load_registry()).stages[0].sampled_tokens == 6 * 2 * FEW.max_tokens
+
+
+def test_a_published_suite_is_graded_by_reference_unless_a_verifier_is_named():
+    for named, headline in ((None, "reference"), ("mathematics", None)):
+        given = {} if named is None else {"verifier": named}
+        stage = recipe(aime=Eval(suite="math-extended", data=".", **given)).stages["aime"]
+        judge = judge_of(stage, load_registry())
+        assert getattr(judge, "headline", None) == headline
+        assert needs_end(stage, judge) is (headline is None)
 
 
 def test_a_published_suite_is_asked_on_its_terms_where_the_stage_says_nothing_else():

@@ -274,10 +274,11 @@ def _stage_plan(
             memory += cache_bytes(decoder, at_once, longest)
     elif isinstance(stage, Eval):
         rows = texts.items or stage.count * stage.samples
-        sampled = rows * stage.max_tokens
+        response = texts.response or stage.max_tokens
+        sampled = rows * response
         operations = 2.0 * parameters * (sampled + rows * texts.mean_prompt)
-        operations += rows * mixing(texts.mean_prompt + stage.max_tokens)
-        memory += cache_bytes(decoder, rows, texts.longest_prompt + stage.max_tokens)
+        operations += rows * mixing(texts.mean_prompt + response)
+        memory += cache_bytes(decoder, rows, texts.longest_prompt + response)
     return StagePlan(
         name=name,
         type=stage.kind,

@@ -6,6 +6,8 @@ import importlib
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
+import attrs
+
 from limite.core.config_faults import Fault
 from limite.core.errors import LimiteError, Mistake, SettingsError, sentence
 from limite.core.model.settings import Model
@@ -103,12 +105,16 @@ def _of_set(
         return
     before = texts[name]
     texts[name] = Texts(
-        prompts=[*before.prompts, *prompts], items=before.items + len(prompts) * terms.samples
+        prompts=[*before.prompts, *prompts],
+        items=before.items + len(prompts) * terms.samples,
+        response=max(before.response, terms.max_tokens or 0),
     )
     try:
         context = cast(Model, recipe.model).context
     except LimiteError:  # a directory that cannot be read, which is told at the model
         return
+    if terms.max_tokens is None:
+        texts[name] = attrs.evolve(texts[name], response=context)
     longest = max(prompts)
     try:
         completion_budget(

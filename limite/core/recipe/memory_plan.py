@@ -162,7 +162,7 @@ class Demand:
                 return stage.max_tokens
             return context - min(self.texts.prompts, default=0)
         if isinstance(stage, Eval):
-            return stage.max_tokens
+            return self.texts.response or stage.max_tokens
         if isinstance(stage, Distill):
             if stage.on_policy:
                 return stage.response_tokens

@@ -37,12 +37,14 @@ ASKED = 10_000
 class Texts:
     """Lengths of what was drawn, in tokens; empty when nothing could be.
 
-    ``items`` is how many there are in all, where that is known; ``notes`` are for the plan.
+    ``items`` is how many there are in all, where that is known, and ``response`` how long one may
+    get, where the stage alone does not say it; ``notes`` are for the plan.
     """
 
     prompts: Sequence[int] = ()
     documents: Sequence[int] = ()
     items: int = 0
+    response: int = 0
     notes: tuple[str, ...] = ()
 
     @property
