@@ -13,7 +13,7 @@ from limite.core.errors import LimiteError
 from limite.core.recipe.stages.evaluation import GRADINGS, PROFILES
 from limite.core.rollout.budget import BUDGETS
 from limite.problems.gen.asking import sampling_options, server_options
-from limite.problems.gen.say import Real
+from limite.problems.gen.say import Real, Word
 
 if TYPE_CHECKING:
     from limite.evaluate.models import Model
@@ -56,11 +56,11 @@ EXPORTS = ("lm-eval", "lighteval")
     help="Sample from the likeliest tokens that have this share together; 1 is from all.",
 )  # fmt: skip
 @click.option(
-    "--budget", type=click.Choice(BUDGETS),
+    "--budget", type=Word(BUDGETS),
     help="How long a response may get.  [fixed-response with --max-tokens, else native-context]",
 )  # fmt: skip
 @click.option(
-    "--profile", type=click.Choice(PROFILES),
+    "--profile", type=Word(PROFILES),
     help="How questions are put.  [by the chat template, where there is one; else as they are]",
 )  # fmt: skip
 @click.option(
@@ -79,7 +79,7 @@ EXPORTS = ("lm-eval", "lighteval")
 @click.option("--stop", "stops", metavar="TEXT", multiple=True, help="Of base profiles: ends one.")
 @click.option("--thinking", is_flag=True, help="Of base-few-shot: the answer begins in <think>.")
 @click.option(
-    "--grading", type=click.Choice(GRADINGS),
+    "--grading", type=Word(GRADINGS),
     help="Judge by the four published protocols; this one says what is called correct.",
 )  # fmt: skip
 @click.option(
@@ -105,7 +105,7 @@ EXPORTS = ("lm-eval", "lighteval")
     help="[evals/, with the benchmark's name and a hash of the terms]",
 )  # fmt: skip
 @click.option(
-    "--export", "exports", type=click.Choice(EXPORTS), multiple=True,
+    "--export", "exports", type=Word(EXPORTS), multiple=True,
     help="Write the responses as that tool does as well, into a folder of its name in --out.",
 )  # fmt: skip
 @click.option(

@@ -193,6 +193,8 @@ def test_mistakes_are_told_before_anything_is_sampled(evaluate, tmp_path, monkey
         (("letters", "--benchmark", long), "problem 2 ("),
         (("letters", "--benchmark", "limite-eesy"), "did you mean 'limite-easy'?"),
         (("letters", "--benchmark", "no.jsonl"), "no.jsonl: no such file"),
+        (("letters", "--profile", "base-fewshot"), "did you mean 'base-few-shot'?"),
+        (("letters", "--budget", "native"), "is none of fixed-response, native-context"),
         (("leters", "--benchmark", "p.jsonl"), "did you mean"),
         (("letters", "--stage", "mor", "--benchmark", "p.jsonl"), "did you mean 'more'?"),
         (("letters", "letters", "--benchmark", "p.jsonl"), "is named twice"),

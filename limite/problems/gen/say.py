@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from limite.core.errors import LimiteError
+from limite.core.errors import LimiteError, did_you_mean
 from limite.core.jsonl import dumps
 from limite.problems.files import suffixed
 
@@ -24,6 +24,16 @@ class Real(click.FloatRange):
         if not math.isfinite(found):
             self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
         return found
+
+
+class Word(click.Choice[str]):
+    """One of some words; of another one the nearest of them is told."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in self.choices:
+            near = did_you_mean(str(value), self.choices)
+            self.fail(f"{value!r} is none of {', '.join(self.choices)}{near}", param, ctx)
+        return str(value)
 
 
 def new_file(path: Path, *, force: bool, problems: bool = True) -> None:
