@@ -268,6 +268,8 @@ PLACES: dict[str, dict[str, Place]] = {
     "docs/recipes.md": {"sh 1": recipe()},
     "docs/runs.md": {"sh 1": run_named("small-1f3a")},
     "docs/stages/eval.md": {"toml 1": problems("worked.jsonl", count=2)},
+    "docs/scaling.md": {"sh 2": run_named("my-1f3a")},
+    "docs/troubleshooting.md": {"sh 1": run_named("my-1f3a")},
     "docs/stages/preference.md": {
         "toml 1": all_of(run_named("teacher"), exported("runs/teacher", "models/teacher")),
     },

@@ -8,6 +8,7 @@ import io
 import itertools
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -23,6 +24,8 @@ from limite.problems.gen.main import main as main_of_problems
 from tests.docs.blocks import ROOT, words_of
 
 PROGRAMS = {"limite": (cli, main), "limite-gen": (problems, main_of_problems)}
+PLAIN = {"cp", "grep", "head", "ls", "tail", "touch"}
+"""Programs that every machine has."""
 FOREIGN = {"vllm", "python -m sglang.launch_server", "llama-server"}
 """Programs of others, which nothing here can look at."""
 
@@ -44,15 +47,35 @@ def run(command: str, folder: Path) -> Ended:
             return _called(words)
         if words[0] == "torchrun":
             words[:1] = ["python", "-m", "torch.distributed.run"]
-        assert words[0] == "python", f"nothing is known of {words[0]!r}: {command}"
-        ended = subprocess.run(
-            [sys.executable, *words[1:]],
-            capture_output=True,
-            text=True,
-            env=os.environ,
-            check=False,
-        )
-        return Ended(ended.returncode, ended.stdout + ended.stderr)
+        if words[0] == "python":
+            words[0] = sys.executable
+        else:
+            assert words[0] in PLAIN, f"nothing is known of {words[0]!r}: {command}"
+        return _ended(words)
+
+
+def run_lent(command: str, folder: Path, package: Path) -> Ended:
+    """Run limite in a process that finds ``package`` as if it were installed."""
+    project = tomllib.loads((package / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    about = package / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+    about.mkdir(exist_ok=True)
+    said = f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
+    (about / "METADATA").write_text(said, encoding="utf-8")
+    points = project["entry-points"]["limite"].items()
+    (about / "entry_points.txt").write_text(
+        "[limite]\n" + "".join(f"{name} = {module}\n" for name, module in points), encoding="utf-8"
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.delenv("LIMITE_PLUGINS")
+        paths = [str(package), *filter(None, [os.environ.get("PYTHONPATH")])]
+        patch.setenv("PYTHONPATH", os.pathsep.join(paths))
+        return _ended([sys.executable, "-m", *words_of(command)[1]])
+
+
+def _ended(words: list[str]) -> Ended:
+    ended = subprocess.run(words, capture_output=True, text=True, env=os.environ, check=False)
+    return Ended(ended.returncode, ended.stdout + ended.stderr)
 
 
 def _called(words: list[str]) -> Ended:
@@ -81,8 +104,14 @@ def look_at(command: str) -> None:
     elif words[0] == "make":
         targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
         assert set(words[1:]) <= set(targets), words
-    elif words[:2] == ["python", "-m"] and words[2].partition(".")[0] in ("benchmarks", "limite"):
+    elif words[:2] == ["python", "-m"] and words[2].partition(".")[0] in (
+        "benchmarks",
+        "limite",
+        "venv",
+    ):
         assert importlib.util.find_spec(words[2]), words
+    elif words[0] in PLAIN:
+        assert shutil.which(words[0]), words
     elif words[:2] == ["python", "-c"]:
         compile(words[2], "page", "exec")
     elif not (FOREIGN & {words[0], " ".join(words[:3])}):

@@ -13,6 +13,8 @@ NEEDS = {
     "index": "fetches packages from an index",
     "server": "asks a server, which must be there",
     "gpu": "needs a GPU",
+    "hosts": "needs several machines",
+    "shell": "makes, or enters, an environment of the reader's own",
     "peers": "needs the packages of the extra peers",
     "reasoning-gym": "needs the extra reasoning-gym",
     "ray": "needs the extra ray",
@@ -46,9 +48,10 @@ class Smaller:
 
 @attrs.frozen
 class Ends:
-    """Ends with one of these codes, as the page says."""
+    """Ends with one of these codes, and says ``what``, as the page shows."""
 
     codes: tuple[int, ...]
+    what: str = ""
 
 
 @attrs.frozen
@@ -66,7 +69,14 @@ class Other:
     read_by: str
 
 
-Entry = Elsewhere | Nightly | Smaller | Ends | Part | Other
+@attrs.frozen
+class Lent:
+    """Run with the package of this folder beside limite, as if it were installed."""
+
+    folder: str
+
+
+Entry = Elsewhere | Nightly | Smaller | Ends | Lent | Part | Other
 
 RL = '[stages.rl]\ntype = "rl"\nproblems = { sources = { sum-chain = 1 } }\n'
 SFT = '[stages.sft]\ntype = "sft"\nproblems = { sources = { sum-chain = 1 } }\n'
@@ -80,6 +90,15 @@ alphabet = {json.dumps("".join(map(chr, range(32, 127))) + chr(10))}
 ENV = "pip install torch==2.13.0 -e '.[dev]'"
 AUTHOR = "limite-gen author topics.toml --endpoint https://host/v1 --model NAME "
 
+HOSTS = (
+    "torchrun --nnodes 2 --node-rank {} --rdzv-endpoint host-0:29500 --nproc-per-node 8 "
+    "-m limite run my.py --out /shared/runs"
+)
+SHORT = (
+    "--set stages.sft.steps=8 --set stages.sft.documents=400 --set stages.rl.steps=1 "
+    "--set stages.rl.groups=8 --set stages.rl.rollouts=2 --set stages.rl.off_policy_updates=1 "
+    "--set stages.after-sft.count=8 --set stages.after-rl.count=8"
+)
 ADMITTED = (0, 1)
 """A gate may be missed, which depends on the processor; of a mistake the code is 2."""
 
@@ -190,7 +209,18 @@ TABLE: dict[str, dict[str, Entry]] = {
     },
     "docs/recipes.md": {"limite run my.py --device cuda": Elsewhere("gpu")},
     "docs/runs.md": {
-        "limite resume runs/small-1f3a --set stages.rl.max_tokens=96": Ends((2,)),
+        "limite resume runs/small-1f3a --set stages.rl.max_tokens=96": Ends(
+            (2,), "differs (then -> now):\n"
+        ),
+    },
+    "docs/scaling.md": {
+        f"{HOSTS.format(0)}": Elsewhere("hosts"),
+        f"{HOSTS.format(1)}": Elsewhere("hosts"),
+        "torchrun --nproc-per-node 2 -m limite run my.py": Nightly(),
+        "VLLM_SERVER_DEV_MODE=1 vllm serve policy --port 8000": Elsewhere("server"),
+        'limite run runs/my-1f3a --only rl --set \'stages.rl.engine={type="openai-server", '
+        'url="http://127.0.0.1:8000", directory="policy"}\'': Elsewhere("server"),
+        "limite-gen make gcd --count 1000000 --workers 2 -o p.jsonl.zst": Smaller("1000000", "100"),
     },
     "docs/sandbox.md": {
         "limite-gen doctor": Nightly(),
@@ -206,5 +236,25 @@ TABLE: dict[str, dict[str, Entry]] = {
         "toml 2": Part(RL),
     },
     "docs/stages/sft.md": {"toml 1": Part(RL)},
+    "docs/troubleshooting.md": {
+        "grep '\"passed\":false' runs/my-1f3a/stages/03-rl/health.jsonl": Ends((0, 1)),
+        "limite admit my.py": Nightly(ADMITTED),
+    },
+    "docs/tutorial.md": {
+        "python -m venv .venv": Elsewhere("shell"),
+        ". .venv/bin/activate": Elsewhere("shell"),
+        "pip install torch==2.13.0 -e .": Elsewhere("index"),
+        "limite check my.py --set stages.rl.rolouts=4 --set stages.rl.objective=dpoo": Ends(
+            (2,), "did you mean 'dpo'?"
+        ),
+        "limite run my.py --name first": Smaller("--name", f"{SHORT} --name"),
+        "limite run runs/first --only rl --only after-rl --set stages.rl.steps=10 "
+        "--name shorter": Smaller("steps=10", "steps=1"),
+        "pip install -e my-objective": Elsewhere("index"),
+        "limite plugins objective/softclip": Lent("my-objective"),
+        "limite plugins --laws limite-softclip": Lent("my-objective"),
+        "limite run runs/first --only rl --only after-rl --set stages.rl.objective=softclip "
+        "--name mine": Lent("my-objective"),
+    },
     "docs/stages/soup.md": {"toml 1": Part(BASE)},
 }

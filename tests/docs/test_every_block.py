@@ -20,12 +20,13 @@ from limite.core.recipe.check import check_file
 from tests.docs import reading
 from tests.docs.blocks import LANGUAGES, ROOT, Block, blocks_of, commands, pages
 from tests.docs.places import PLACES, furnish
-from tests.docs.shell import look_at, run
+from tests.docs.shell import look_at, run, run_lent
 from tests.docs.table import (
     NEEDS,
     TABLE,
     Elsewhere,
     Ends,
+    Lent,
     Nightly,
     Other,
     Part,
@@ -82,9 +83,16 @@ class Reader:
         if isinstance(entry, Smaller) and not self.nightly:
             assert entry.old in command
             command = command.replace(entry.old, entry.new)
-        ended = run(command, self.folder)
+        if isinstance(entry, Lent):
+            ended = run_lent(command, self.folder, self.folder / entry.folder)
+        else:
+            ended = run(command, self.folder)
         self.ran += 1
         assert ended.code in expected, f"{self.page}: {command}\n{ended.said[-3000:]}"
+        if isinstance(entry, Ends) and entry.what:
+            assert entry.what in ended.said, f"{self.page}: {command}\n{ended.said[-3000:]}"
+            page = (ROOT / self.page).read_text(encoding="utf-8")
+            assert entry.what in page, f"{self.page} no longer shows {entry.what!r}"
 
     def parse(self, block: Block, entry: object) -> None:
         data = tomllib.loads(block.text)
@@ -97,6 +105,8 @@ class Reader:
             return
         part = entry if isinstance(entry, Part) else Part()
         name = "" if "name" in data or "name" in part.after else 'name = "page"\n'
+        if {"name", "stages"} <= set(data):  # a whole recipe, which commands call by its name
+            place = self.folder / f"{data['name']}.toml"
         text = f"{name}{part.before}{block.text}{part.after}"
         place.write_text(text, encoding="utf-8")
         with pytest.MonkeyPatch.context() as patch:

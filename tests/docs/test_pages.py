@@ -141,3 +141,10 @@ def test_the_index_has_one_line_for_each_page() -> None:
     pages = {str(page.relative_to(docs)) for page in docs.glob("**/*.md")}
     apart = {f"objectives/{page.name}" for page in (docs / "objectives").glob("*.md")}
     assert sorted(name for name, _ in listed) == sorted(pages - apart - {"README.md"})
+
+
+def test_the_tutorial_shows_the_example_as_it_is() -> None:
+    tutorial = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    module = ROOT / "examples" / "limite-softclip" / "limite_softclip.py"
+    (shown,) = blocks(tutorial, "python")
+    assert module.read_text(encoding="utf-8").endswith(shown)
