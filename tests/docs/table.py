@@ -251,10 +251,11 @@ TABLE: dict[str, dict[str, Entry]] = {
         "limite run runs/first --only rl --only after-rl --set stages.rl.steps=10 "
         "--name shorter": Smaller("steps=10", "steps=1"),
         "pip install -e my-objective": Elsewhere("index"),
-        "limite plugins objective/softclip": Lent("my-objective"),
-        "limite plugins --laws limite-softclip": Lent("my-objective"),
+        "limite plugins objective/softclip": Elsewhere("installed"),
+        "limite plugins --laws limite-softclip": Elsewhere("installed"),
         "limite run runs/first --only rl --only after-rl --set stages.rl.objective=softclip "
         "--name mine": Lent("my-objective"),
+        "limite eval runs/mine --benchmark limite-sums --against runs/first": Lent("my-objective"),
     },
     "docs/stages/soup.md": {"toml 1": Part(BASE)},
 }
