@@ -266,7 +266,7 @@ PLACES: dict[str, dict[str, Place]] = {
     "docs/problems.md": {"toml 1": problems("data/measured.jsonl")},
     "docs/ranks.md": {"sh 1": all_of(recipe("recipe.py"), run_named("recipe-1f3a"))},
     "docs/recipes.md": {"sh 1": recipe()},
-    "docs/runs.md": {"sh 1": run_named("small-1f3a")},
+    "docs/runs.md": {"sh 1": run_named("small-1f3a", text=MY.replace("context=96", "context=200"))},
     "docs/stages/eval.md": {"toml 1": problems("worked.jsonl", count=2)},
     "docs/scaling.md": {"sh 2": run_named("my-1f3a")},
     "docs/troubleshooting.md": {"sh 1": run_named("my-1f3a")},
