@@ -20,6 +20,7 @@ from limite.core.model.memory import cache_bytes
 from limite.core.recipe.sample import Speaker, speaker_in, speaker_of
 from limite.core.recipe.trained import Trained, trained
 from limite.core.rollout.budget import BUDGETS, completion_budget, reasoning_is_closed
+from limite.core.rollout.graphs import step_graphs
 from limite.core.rollout.sampler import LIKELIEST, SLOTS, Sampler, capacity_tokens
 from limite.core.rollout.uniforms import row_key
 from limite.core.tokenizer import Tokenizer
@@ -225,6 +226,7 @@ class LocalModel:
                 temperature=max(self.terms.temperature, LIKELIEST),
                 slots=self.terms.slots or fitting,
                 top_p=self.terms.top_p,
+                graphs=step_graphs(decoder.device, kept_gib=0.0),
             )
         return self._sampler
 

@@ -21,6 +21,7 @@ from limite.core.recipe.recipe import Recipe, evaluation_seeds
 from limite.core.recipe.rundir import RunDirectory
 from limite.core.recipe.stages import Eval, Stage
 from limite.core.registry import Registry
+from limite.core.rollout.graphs import step_graphs
 from limite.core.rollout.sampler import LIKELIEST, Sampler
 from limite.core.rollout.stop import StopRequest
 from limite.core.rollout.uniforms import row_key
@@ -216,6 +217,7 @@ def _measured(
         temperature=protocol.temperature,
         seed=protocol.seed,
         top_p=protocol.top_p,
+        graphs=step_graphs(decoder.device, kept_gib=0.0),
     )
     stops = () if profile is None else profile.stops
     first = asked.requests[0]

@@ -12,8 +12,9 @@ from torch import Tensor
 class Moment:
     """The tokens each row has, the one at hand included, and what layers share within the step.
 
-    Built once per step. ``longest``, the largest of ``lengths``, is known to the host, so that no
-    layer waits for the device; so is ``shortest``, or it is found out when it is asked for.
+    Built once per step. ``longest``, the largest of ``lengths`` or more, is known to the host, so
+    that no layer waits for the device; so is ``shortest``, the smallest or less, or it is found out
+    when it is asked for. How wide they are changes no bit of a result.
     """
 
     lengths: Tensor  # [B] tokens
@@ -27,7 +28,7 @@ class Moment:
 
     @property
     def shortest(self) -> int:
-        """The smallest of ``lengths``; 0 where there are none."""
+        """The smallest of ``lengths``, or less; 0 where there are none."""
         if self._shortest is None:
             self._shortest = int(self.lengths.min()) if self.lengths.numel() else 0
         return self._shortest

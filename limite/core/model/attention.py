@@ -39,6 +39,13 @@ class LayerCache:
         """Overwrites ``rows`` with the rows of ``source``, one for one."""
         raise NotImplementedError
 
+    def leading(self, rows: int) -> LayerCache | None:
+        """The first ``rows`` rows in the same memory: what a step writes to one is in the other.
+
+        None where there is no such view; steps are then not captured as graphs.
+        """
+        return None
+
 
 class AttentionMixer(nn.Module):
     """Mixes the values of one layer. The block owns projections, norms, rotary and gates.
@@ -153,7 +160,9 @@ class AttentionMixer(nn.Module):
     ) -> Tensor:
         """One token for each row of the cache: ``N`` is the number of rows.
 
-        The lengths of ``moment`` count this token.
+        The lengths of ``moment`` count this token; of ``longest`` and ``shortest`` it may only be
+        taken that no row is longer or shorter. To be captured as a graph it must write to the
+        cache where it lies, and ask the device for nothing.
         """
         raise NotImplementedError
 

@@ -24,7 +24,7 @@ class Taken:
 
     @torch.no_grad()
     def get(self) -> Any:
-        """None where steps are chunks of one token."""
+        """None where steps read the decoder's own weights."""
         if self._take is not None:
             self._weights, self._take = self._take(), None
         return self._weights

@@ -13,6 +13,7 @@ from torch.utils.checkpoint import checkpoint
 
 from limite.core.errors import LimiteError
 from limite.core.kernels.layout import Layout
+from limite.core.kernels.moment import Moment
 from limite.core.kernels.ops import indexed_logprob
 from limite.core.model import head
 from limite.core.model.attention import AttentionMixer
@@ -42,6 +43,9 @@ class Decoder(nn.Module):
     """Whether the backward pass computes what happens inside a layer again, of which then only what
     goes in is kept: less memory, about a third more arithmetic, the same bits."""
 
+    before_step: Callable[[], None] | None = None
+    """Called before every step, also before one that is a graph played again; it may raise."""
+
     def __init__(self, spec: DecoderSpec) -> None:
         super().__init__()
         assert spec.vocabulary is not None, "the spec must be filled"
@@ -54,12 +58,15 @@ class Decoder(nn.Module):
     def _run(
         self,
         tokens: Tensor,
-        layout: Layout | Branches,
+        layout: Layout | Branches | Moment,
         positions: Tensor,
         cache: Cache | None,
         note: Note | None = None,
     ) -> Tensor:
-        """``tokens [N]`` at ``positions [N]`` of their rows to final hidden states, normalised."""
+        """``tokens [N]`` at ``positions [N]`` of their rows to final hidden states, normalised.
+
+        With a ``Moment`` one token of each row of the cache, which is not grown.
+        """
 
     @abstractmethod
     def embed(self, tokens: Tensor) -> Tensor:
@@ -67,7 +74,7 @@ class Decoder(nn.Module):
 
     @abstractmethod
     def step_weights(self) -> Any:
-        """The weights as ``_step`` reads them, or None where steps are chunks of one token."""
+        """The weights as ``_step`` reads them; None where a step reads them as ``_run`` does."""
 
     @abstractmethod
     def _step(self, weights: Any, tokens: Tensor, cache: Cache) -> Tensor:
@@ -180,11 +187,15 @@ class Decoder(nn.Module):
     @torch.no_grad()
     def step(self, tokens: Tensor, cache: Cache) -> Tensor:
         """Appends one token ``[R]`` to each row of the cache; hidden ``[R, width]``."""
+        if self.before_step is not None:
+            self.before_step()
         weights = cache.weights.get()
-        if weights is None:
-            return self.extend(tokens, Layout.from_lengths([1] * cache.rows, tokens.device), cache)
         cache.require_room()
-        hidden = cache.recorded.take(self, weights, tokens, cache)
+        if weights is None:
+            moment = Moment(cache.lengths + 1, cache.longest + 1, cache.shortest + 1)
+            hidden = self._run(tokens, moment, cache.lengths, cache)
+        else:
+            hidden = cache.recorded.take(self, weights, tokens, cache)
         cache.grow()
         return hidden
 

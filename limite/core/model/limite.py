@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from limite.core.kernels.layout import Layout
+from limite.core.kernels.moment import Moment
 from limite.core.kernels.ops import rms_norm
 from limite.core.kinds import Attention
 from limite.core.model.block import Block
@@ -104,7 +105,7 @@ class LimiteDecoder(Decoder):
     def _run(
         self,
         tokens: Tensor,
-        layout: Layout | Branches,
+        layout: Layout | Branches | Moment,
         positions: Tensor,
         cache: Cache | None,
         note: Note | None = None,

@@ -8,9 +8,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from limite.core.kernels.layout import Layout
+from limite.core.kernels.moment import Moment
 from limite.core.kernels.ops import Rotation, head_mix, qk_norm_rope
 from limite.core.kinds import Attention
-from limite.core.model.attention import mix_rows, mixer_of
+from limite.core.model.attention import AttentionMixer, mix_rows, mixer_of
 from limite.core.model.branches import Branches
 from limite.core.model.cache import Cache
 from limite.core.model.spec import AttentionShape, ModelSpec
@@ -21,10 +22,30 @@ from limite.core.model.weights import Matrix, folded, small_dtype, unset
 class Pass:
     """What all layers share in one pass over packed tokens."""
 
-    layout: Layout | Branches
+    layout: Layout | Branches | Moment
     rotation: Rotation
     values: Tensor | None  # [N, kv_heads, D] value embeddings
     cache: Cache | None = None
+
+    def mixed(
+        self,
+        mixer: AttentionMixer,
+        layer: int,
+        queries: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        inputs: Tensor,
+    ) -> Tensor:
+        """What the ``mixer`` of a layer makes of whole rows, of chunks, or of a step."""
+        if self.cache is None:
+            assert not isinstance(self.layout, Moment)
+            return mix_rows(mixer, queries, keys, values, inputs, self.layout)
+        cache = self.cache.layers[layer]
+        if isinstance(self.layout, Moment):
+            return mixer.step(queries, keys, values, inputs, cache, self.layout)
+        assert isinstance(self.layout, Layout)
+        seen = self.cache.seen
+        return mixer.extend(queries, keys, values, inputs, self.layout, cache, seen)
 
 
 class SelfAttention(nn.Module):
@@ -103,18 +124,6 @@ class SelfAttention(nn.Module):
         both = both.unflatten(-1, (self.heads + self.kv_heads, self.head_width))
         both = qk_norm_rope(both, shared.rotation if self.mixer.rotary else None)
         queries, keys = both.split((self.heads, self.kv_heads), dim=1)
-        if shared.cache is None:
-            out = mix_rows(self.mixer, queries, keys, values, inputs, shared.layout)
-        else:
-            assert isinstance(shared.layout, Layout)
-            out = self.mixer.extend(
-                queries,
-                keys,
-                values,
-                inputs,
-                shared.layout,
-                shared.cache.layers[self.layer],
-                shared.cache.seen,
-            )
+        out = shared.mixed(self.mixer, self.layer, queries, keys, values, inputs)
         out = head_mix(out, values, self.xsa_alpha, gates if self.attn_gate is not None else None)
         return F.linear(out.flatten(1), self.output())

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,10 +27,11 @@ from torch import Tensor
 from limite.core.errors import LimiteError, RunFailed
 from limite.core.kernels.layout import Layout
 from limite.core.kinds import Request
-from limite.core.model.settings import DecoderSpec
 from limite.core.rollout.budget import check_response
-from limite.core.rollout.draw import inverse, running_sum
+from limite.core.rollout.drawing import Drawing, Drawn
+from limite.core.rollout.graphs import StepGraphs
 from limite.core.rollout.repetition import RepetitionDetector, Texts
+from limite.core.rollout.steps import PlainSteps, StepDecoder, Steps
 from limite.core.rollout.uniforms import row_keys, uniforms
 from limite.core.tokenizer import Tokenizer
 from limite.core.types import FinishReason, Response
@@ -44,32 +45,6 @@ LIKELIEST = 1e-6
 """The temperature at which the likeliest token is as good as certain."""
 
 
-class Cache(Protocol):
-    """Keys and values of the rows in a batch."""
-
-    def select(self, row_indexes: Tensor) -> Cache:
-        """A cache of the given rows, in that order; a row may be taken more than once."""
-        ...
-
-
-class StepDecoder(Protocol):
-    """What the sampler asks of a model; ``limite.core.model.decoder`` says what it means."""
-
-    @property
-    def spec(self) -> DecoderSpec: ...
-
-    @property
-    def device(self) -> torch.device: ...
-
-    def new_cache(self, rows: int, capacity_tokens: int) -> Any: ...
-
-    def extend(self, tokens: Tensor, layout: Layout, cache: Any) -> Tensor: ...
-
-    def step(self, tokens: Tensor, cache: Any) -> Tensor: ...
-
-    def logits(self, hidden: Tensor) -> Tensor: ...
-
-
 class Sampler:
     """Draws responses from a decoder at a temperature, up to ``slots`` rows at a time.
 
@@ -81,7 +56,8 @@ class Sampler:
     make up the share ``compact_at`` of the batch. With ``listed_tokens`` the likeliest tokens of
     every position are recorded with it, the drawn one in place of the last where it is not among
     them. With a ``detector`` a response that repeats itself ends where that is found. A prompt is
-    read once for all its rows; without ``prefill_once`` again for each, to the same result.
+    read once for all its rows; without ``prefill_once`` again for each, to the same result. With
+    ``graphs`` steps are captured and played again, to the same result too.
     """
 
     def __init__(
@@ -99,6 +75,7 @@ class Sampler:
         detector: RepetitionDetector | None = None,
         prefill_once: bool = True,
         top_p: float | None = None,
+        graphs: StepGraphs | None = None,
     ) -> None:
         if not temperature > 0:
             raise LimiteError(f"temperature must be above 0, got {temperature}")
@@ -110,17 +87,26 @@ class Sampler:
         self.eos_ids = frozenset(tokenizer.eos_ids if eos_ids is None else eos_ids)
         if not self.eos_ids:
             raise LimiteError("the set of end-of-sequence ids is empty; no response could end")
-        self.temperature = temperature
         self.slots = slots
-        self.forbid_from = tokenizer.vocabulary if forbid_from is None else forbid_from
         self.compact_at = compact_at
-        self.listed_tokens = listed_tokens
         self.detector = detector
         self.prefill_once = prefill_once
-        self.top_p = top_p
         self.device = decoder.device
-        unused = [each for each in tokenizer.unused_ids if each < self.forbid_from]
-        self.unused = torch.tensor(unused, device=self.device) if unused else None
+        self.drawing = Drawing(
+            temperature=temperature,
+            top_p=top_p,
+            forbid_from=tokenizer.vocabulary if forbid_from is None else forbid_from,
+            unused_ids=tuple(tokenizer.unused_ids),
+            listed_tokens=listed_tokens,
+            device=self.device,
+        )
+        self.graphs = graphs
+
+    def steps(self, cache: Any, rows: Tensor, policy_version: int) -> Steps:
+        """The steps of the given rows of ``cache``, in that order."""
+        if self.graphs is None:
+            return PlainSteps(self.decoder, self.drawing, cache.select(rows))
+        return self.graphs.steps(self.decoder, self.drawing, cache, rows, policy_version)
 
     def generate(
         self, requests: Iterable[Request], policy_version: int
@@ -130,14 +116,18 @@ class Sampler:
         A list is sampled as a whole, in waves of like sizes. Of anything else as many as there are
         slots are taken at a time, and more only when all of those have ended.
         """
-        if isinstance(requests, Sequence):
-            yield from self._together(requests, policy_version)
-            return
-        before, coming = 0, iter(requests)
-        while taken := list(islice(coming, self.slots)):
-            for index, response in self._together(taken, policy_version):
-                yield before + index, response
-            before += len(taken)
+        try:
+            if isinstance(requests, Sequence):
+                yield from self._together(requests, policy_version)
+                return
+            before, coming = 0, iter(requests)
+            while taken := list(islice(coming, self.slots)):
+                for index, response in self._together(taken, policy_version):
+                    yield before + index, response
+                before += len(taken)
+        finally:
+            if self.graphs is not None:
+                self.graphs.rest()
 
     def _together(
         self, requests: Sequence[Request], policy_version: int
@@ -247,14 +237,14 @@ class _Wave:
         last = torch.tensor(layout.lengths, device=device).cumsum(0) - 1
         rows = torch.tensor([places[key] for key in keys], device=device)  # [R]
         self.hidden = hidden[last[rows]]  # [R, width]
-        self.cache = cache.select(rows)
+        self.steps = self.sampler.steps(cache, rows, self.policy_version)
 
     @torch.inference_mode()
     def advance(self) -> list[tuple[int, Response]]:
         """Samples positions until rows are worth removing, and returns the finished ones."""
         only_eos = int(self.eos[0]) if len(self.eos) == 1 else None
         while True:
-            token, logprob = self._sample()  # [R], [R]
+            token, logprob, *_ = self._sample()  # [R], [R]
             self.tokens[self.position] = token
             self.logprobs[self.position] = logprob
             self.position += 1
@@ -267,13 +257,10 @@ class _Wave:
             if finished == self.rows:
                 responses = self._responses(np.flatnonzero(self.owners >= 0))
                 self.owners = self.owners[:0]
+                self.steps.close()
                 return responses
             if self._worth_removing(finished):
-                responses = self._remove_finished()
-                token = self.tokens[self.position - 1]
-                self.hidden = self.sampler.decoder.step(token, self.cache)
-                return responses
-            self.hidden = self.sampler.decoder.step(token, self.cache)  # [R, width]
+                return self._remove_finished()
 
     def _stop_repetitions(self, texts: Texts) -> None:
         """Ends the rows that go on and repeat themselves."""
@@ -292,30 +279,26 @@ class _Wave:
         # A finished row must not step over the end of its cache.
         return finished > 0 and self.longest_prompt + self.position > self.capacity
 
-    def _sample(self) -> tuple[Tensor, Tensor]:
-        """The next token of every row ``[R]`` and its log-probability ``[R]`` in nats."""
-        logits = self.sampler.decoder.logits(self.hidden)  # [R, V] float32
-        if self.sampler.temperature != 1.0:
-            logits = logits / self.sampler.temperature
-        if self.sampler.top_p is not None:
-            logits = nucleus(logits, self.sampler.top_p)
-        logp = torch.log_softmax(logits, dim=-1)  # [R, V] nats, float32
-        shares = logp[:, : self.sampler.forbid_from].exp()
-        if self.sampler.unused is not None:
-            shares.index_fill_(1, self.sampler.unused, 0.0)
+    def _sample(self) -> Drawn:
+        """The next token of every row."""
         if self.position - self.drawn_from >= UNIFORM_BLOCK:
             self._draw_ahead()
-        token = inverse(shares, self.uniforms[self.position - self.drawn_from])  # [R, 1]
-        if self.sampler.listed_tokens is not None:
-            self.lists.append(listed(logp, token, self.sampler.listed_tokens))
-        return token.squeeze(-1), logp.gather(1, token).squeeze(-1)
+        uniform = self.uniforms[self.position - self.drawn_from]  # [R, 1]
+        if self.position:
+            drawn = self.steps.next(self.tokens[self.position - 1], uniform)
+        else:
+            drawn = self.sampler.drawing(self.sampler.decoder.logits(self.hidden), uniform)
+            del self.hidden
+        if drawn.ids is not None and drawn.nats is not None:
+            self.lists.append((drawn.ids, drawn.nats))
+        return drawn
 
     def _remove_finished(self) -> list[tuple[int, Response]]:
         """Hands out finished rows and keeps the others."""
         done = self.done.cpu().numpy()
         responses = self._responses(np.flatnonzero(done & (self.owners >= 0)))
         kept = self._keep(np.flatnonzero(~done))
-        self.cache = self.cache.select(torch.from_numpy(kept).to(self.sampler.device))
+        self.steps = self.steps.select(torch.from_numpy(kept).to(self.sampler.device))
         return responses
 
     def _responses(self, columns: NDArray[np.int64]) -> list[tuple[int, Response]]:
@@ -358,26 +341,3 @@ class _Wave:
             check_response(response, eos_ids=self.sampler.eos_ids)
             out.append((index, response))
         return out
-
-
-def nucleus(logits: Tensor, top_p: float) -> Tensor:
-    """``logits [R, V]`` with minus infinity at all but the likeliest tokens that together have at
-    least ``top_p``; of equally likely ones those with the smaller ids are kept (arXiv 1904.09751).
-    """
-    falling, ids = logits.sort(dim=-1, descending=True, stable=True)
-    shares = falling.softmax(dim=-1, dtype=torch.float64)
-    before = running_sum(shares) - shares  # what the likelier ones have
-    falling = falling.masked_fill(before >= top_p, float("-inf"))
-    return torch.empty_like(logits).scatter_(1, ids, falling)
-
-
-def listed(logp: Tensor, token: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The ``count`` likeliest ids of ``logp [R, V]`` and their nats, ``token [R, 1]`` among them.
-
-    Where it is not, it takes the place of the least likely of them.
-    """
-    nats, ids = logp.topk(min(count, logp.shape[1]), dim=-1)  # [R, K], falling
-    missing = (ids != token).all(dim=-1)  # [R]
-    ids[:, -1] = torch.where(missing, token[:, 0], ids[:, -1])
-    nats[:, -1] = torch.where(missing, logp.gather(1, token)[:, 0], nats[:, -1])
-    return ids.to(torch.int32), nats

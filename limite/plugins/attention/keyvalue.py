@@ -80,6 +80,11 @@ class KeyValueCache(LayerCache):
         self.stored_keys.index_copy_(0, rows, source.stored_keys)
         self.values.index_copy_(0, rows, source.values)
 
+    def leading(self, rows: int) -> KeyValueCache:
+        return KeyValueCache(
+            self.stored_keys[:rows], self.values[:rows], by_channel=self.by_channel
+        )
+
     def read(self, rows: Tensor, slots: Tensor) -> tuple[Tensor, Tensor]:
         """Keys and values in ``slots [b, P]`` of ``rows [b]``: ``[b, P, kv_heads, D]``."""
         return self.keys[rows[:, None], :, slots], self.values[rows[:, None], :, slots]

@@ -43,6 +43,9 @@ class PairCache(LayerCache):
         self.first.replace(rows, source.first)
         self.second.replace(rows, source.second)
 
+    def leading(self, rows: int) -> PairCache:
+        return PairCache(self.first.leading(rows), self.second.leading(rows))
+
 
 class SimplicialMixer(AttentionMixer):
     """See ``Simplicial``. The block's keys and values are the first of each pair.

@@ -24,6 +24,8 @@ class FillBuffer:
     1 in sqrt(4 pi B) of those kept is long. Without it the rest is waited for and goes into later
     batches: in the long run every kind has its share, and long ones are always the stalest. No more
     are begun than the next ``late_batches`` batches take in, so that none is older than that.
+    Nothing is sampled across an update: what is under way ends with the weights it began with, and
+    a checkpoint holds whole groups only.
     """
 
     leaves_out: ClassVar[bool] = True

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from limite.core.errors import LimiteError
 from limite.core.rollout.budget import completion_budget
-from limite.core.rollout.sampler import nucleus
+from limite.core.rollout.drawing import nucleus
 
 LOGITS = st.lists(st.sampled_from([-2.0, -0.5, 0.0, 0.25, 1.0, 3.0]), min_size=1, max_size=8)
 

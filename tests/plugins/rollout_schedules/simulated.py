@@ -65,3 +65,34 @@ class Clock:
 
     def is_long(self, group: Group) -> bool:
         return self.duration[group.problem.id] == LONG
+
+
+def never_waiting(
+    groups: int, slots: int, updates: int, seed: int
+) -> tuple[list[float], dict[bool, float]]:
+    """Slots that are filled as they fall free, through updates: nothing is abandoned or waited for.
+
+    The share of long episodes in each batch of ``groups``, and the mean lag, in updates since an
+    episode was begun, of long ones (True) and short ones.
+    """
+    rng, numbers = random.Random(seed), itertools.count()
+    running: list[tuple[float, int, bool, int]] = []
+
+    def begin(now: float, version: int) -> None:
+        long = rng.random() < 0.5
+        ends = now + (LONG if long else SHORT)
+        heapq.heappush(running, (ends, next(numbers), long, version))
+
+    for _ in range(slots):
+        begin(0.0, 0)
+    shares: list[float] = []
+    lags: dict[bool, list[int]] = {True: [], False: []}
+    for version in range(updates):
+        kept = []
+        for _ in range(groups):
+            now, _, long, begun = heapq.heappop(running)
+            kept.append(long)
+            lags[long].append(version - begun)
+            begin(now, version)  # the slot is filled before the update
+        shares.append(sum(kept) / groups)
+    return shares, {kind: sum(each) / len(each) for kind, each in lags.items() if each}

@@ -110,6 +110,36 @@ def test_what_is_carried_over_has_its_share_and_is_staler():
     assert max(played(later, 128, 20)["latest"]) == 2
 
 
+@pytest.mark.parametrize(
+    ("groups", "slots", "first", "long", "short"),
+    [
+        (64, 64, 0.070, 1.76, 0.24),
+        (64, 128, 0.000, 3.54, 0.47),
+        (64, 16, 0.425, 0.43, 0.07),
+        pytest.param(256, 256, 0.036, 1.77, 0.23, marks=pytest.mark.nightly),
+    ],
+)
+def test_never_waiting_restores_the_share_and_makes_long_episodes_stale(
+    groups, slots, first, long, short
+):
+    """What carrying over costs where slots are filled through updates.
+
+    The schedule waits for what is under way, under the weights it was begun with; it ends at the
+    same share with less lag. The first batch is biased as if the rest were abandoned.
+    """
+    shares, lags = simulated.never_waiting(groups, slots, 300, seed=3)
+    settled = shares[20:]
+    assert abs(sum(settled) / len(settled) - 0.5) < 0.02
+    assert abs(lags[True] - long) < 0.05
+    assert abs(lags[False] - short) < 0.02
+    firsts = [simulated.never_waiting(groups, slots, 2, seed)[0][0] for seed in range(60)]
+    assert abs(sum(firsts) / len(firsts) - first) < 0.03
+    waiting = played(FillBuffer(ahead=slots / groups, discard=False), slots, 60, groups)
+    assert abs(waiting["long"] - 0.5) < 0.03
+    assert waiting["lag"][True] <= min(1.0, lags[True])
+    assert waiting["lag"][True] >= waiting["lag"][False]
+
+
 @pytest.mark.parametrize(("groups", "share"), [(1, 0.25), (2, 0.1875), (8, 0.09819), (64, 0.03519)])
 def test_the_closed_form_of_the_bias(groups, share):
     """2B episodes begin together, and the first B to end are kept."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from limite.core.kernels.layout import Layout
 from limite.core.kernels.ops import rms_norm, rope
 from limite.core.kinds import Attention
-from limite.core.model.attention import mix_rows, mixer_of
+from limite.core.model.attention import mixer_of
 from limite.core.model.llama.spec import LlamaSpec
 from limite.core.model.self_attention import Pass
 from limite.core.model.spec import AttentionShape
@@ -46,18 +45,6 @@ class LlamaAttention(nn.Module):
         queries = self._heads(self.q_proj(inputs), self.q_norm, shared)
         keys = self._heads(self.k_proj(inputs), self.k_norm, shared)
         values = self.v_proj(inputs).unflatten(-1, (-1, self.head_width))
-        if shared.cache is None:
-            out = mix_rows(self.mixer, queries, keys, values, inputs, shared.layout)
-        else:
-            assert isinstance(shared.layout, Layout)
-            out = self.mixer.extend(
-                queries,
-                keys,
-                values,
-                inputs,
-                shared.layout,
-                shared.cache.layers[self.layer],
-                shared.cache.seen,
-            )
+        out = shared.mixed(self.mixer, self.layer, queries, keys, values, inputs)
         projected: Tensor = self.o_proj(out.flatten(1))
         return projected

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from limite.core.kernels.layout import Layout
+from limite.core.kernels.moment import Moment
 from limite.core.kernels.ops import rms_norm
 from limite.core.kinds import Attention
 from limite.core.model.branches import Branches
@@ -75,7 +76,7 @@ class LlamaDecoder(Decoder):
     def _run(
         self,
         tokens: Tensor,
-        layout: Layout | Branches,
+        layout: Layout | Branches | Moment,
         positions: Tensor,
         cache: Cache | None,
         note: Note | None = None,

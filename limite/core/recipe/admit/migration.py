@@ -1,4 +1,4 @@
-"""Gate: compaction, slots, shared prompts, reused memory and packing change no result.
+"""Gate: compaction, slots, shared prompts, reused memory, graphs and packing change no result.
 
 What ran before stays what it is when the faster way takes over: identical tokens, probabilities and
 endings. The sampler's streams are counters, so it has no state that could differ beside them.
@@ -22,6 +22,7 @@ from limite.core.recipe.admit.canary import Bench
 from limite.core.recipe.admit.exact import exact_decoder
 from limite.core.recipe.admit.report import Gate
 from limite.core.recipe.admit.tolerances import verdict
+from limite.core.rollout.graphs import step_graphs
 from limite.core.rollout.sampler import Sampler
 from limite.core.train.replay import Row, replay
 from limite.core.types import Response
@@ -94,6 +95,8 @@ def migration(bench: Bench) -> Gate:
     each = sampled(bench, unshared, requests, prefill_once=False)
     backwards = sampled(bench, bench.decoder, requests[::-1])
     again = {len(requests) - 1 - index: response for index, response in backwards.items()}
+    graphs = step_graphs(bench.decoder.device, kept_gib=0.0)
+    captured = None if graphs is None else sampled(bench, bench.decoder, requests, graphs=graphs)
     spared = verdict(
         "migration/compaction_spared_row_steps", uncompacted.row_steps - usual.row_steps
     )
@@ -107,6 +110,8 @@ def migration(bench: Bench) -> Gate:
         verdict("migration/prefill_spared_tokens", unshared.prefilled - usual.prefilled),
         verdict("migration/reuse_differing_responses", differing(base, again)),
     ]
+    if captured is not None:
+        verdicts.append(verdict("migration/graphs_differing_responses", differing(base, captured)))
     recorded = {
         "responses": len(base),
         "tokens": sum(len(response.completion_ids) for response in base.values()),
@@ -114,6 +119,8 @@ def migration(bench: Bench) -> Gate:
         "prefilled_tokens": usual.prefilled,
         "slots": FEW_SLOTS,
         "compaction": "tried" if varied else "nothing to compact: responses are of one token",
+        "graphs": "none on this device" if graphs is None else dict(graphs.counts),
+        "steps_not_captured": {} if graphs is None else dict(graphs.reasons),
     }
     packing, told = packed_and_padded(bench, list(base.values()))
     return Gate(name="migration", verdicts=[*verdicts, *packing], recorded=recorded | told)

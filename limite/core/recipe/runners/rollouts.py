@@ -94,17 +94,14 @@ class Rollouts:
     def held(self, weights: Mapping[str, Tensor]) -> Decoder:
         """A decoder of the actor's own with these weights; it stops once nobody wants more."""
         if self._held is None:
-            decoder = self._held = self.context.new_decoder(values=False)
-            step = decoder.step
-
-            def unless_abandoned(tokens: Tensor, cache: Any) -> Tensor:
-                if self._abandoned():
-                    raise Abandoned
-                return step(tokens, cache)
-
-            vars(decoder)["step"] = unless_abandoned
+            self._held = self.context.new_decoder(values=False)
+            self._held.before_step = self._unless_abandoned
         restore_module(self._held, weights)
         return self._held
+
+    def _unless_abandoned(self) -> None:
+        if self._abandoned():
+            raise Abandoned
 
     def schedule_metrics(self, sampling: Sampling, policy_version: int) -> dict[str, float]:
         """What a schedule that does not learn from all it samples has left out, and what the

@@ -20,6 +20,7 @@ from limite.core.kernels.reference import attention as plain_attention
 from limite.core.kernels.reference import indexed_logprob as plain_logprob
 from limite.core.recipe.admit import checkpoint as checkpoint_gate
 from limite.core.recipe.admit import memory as memory_gate
+from limite.core.recipe.admit import migration as migrations
 from limite.core.recipe.admit import next_update
 from limite.core.recipe.admit.canary import Bench
 from limite.core.recipe.admit.checkpoint import checkpoint
@@ -34,7 +35,9 @@ from limite.core.recipe.runners import session as sessions
 from limite.core.recipe.runners.learner import Learner
 from limite.core.recipe.runners.rollouts import Rollouts
 from limite.core.rollout import sampler as samplers
+from limite.core.rollout.graphs import CapturedSteps, StepGraphs
 from limite.core.train import replay as replays
+from tests.core.rollout.pretend_capture import PretendCapture
 
 
 def missed(gate: Gate) -> set[str]:
@@ -61,6 +64,26 @@ def test_the_ways_of_sampling_agree(bench: Bench) -> None:
     gate = migration(bench)
     assert gate.outcome == "passed", missed(gate)
     assert gate.recorded["responses"] == 120
+
+
+def test_captured_steps_are_tried_where_there_are_any(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def graphs(_device: Any, *, kept_gib: float) -> StepGraphs:
+        return StepGraphs(PretendCapture(), kept_gib=kept_gib)
+
+    monkeypatch.setattr(migrations, "step_graphs", graphs)
+    gate = migration(bench)
+    assert gate.outcome == "passed", missed(gate)
+    assert gate.recorded["steps_not_captured"] == {}
+    assert gate.recorded["graphs"]["replays"] > 0
+
+    def careless(self: CapturedSteps, token: Any, uniform: Any) -> Any:
+        return step(self, token, uniform.flip(0))
+
+    step = CapturedSteps.next
+    monkeypatch.setattr(CapturedSteps, "next", careless)
+    assert "graphs_differing_responses" in missed(migration(bench))
 
 
 def test_a_compaction_that_changes_a_draw_is_found(
