@@ -56,9 +56,10 @@ def comparison_of(path: str | Path) -> dict[str, Any]:
     data, receipt = folder.data(), folder.receipt()
     arms = _arms(folder)
     first = next(iter(data["variants"].values()))
-    evals = [name for name, stage in first["stages"].items() if stage["type"] == "eval"]
+    asking = [name for name, stage in first["stages"].items() if stage["type"] == "eval"]
+    evals = [label for name in asking for label in arms[0].runs[0].evaluations(name)]
     places = [run.path for arm in arms for run in arm.runs]
-    confidence = first["stages"][evals[-1]].get("confidence", 0.95)
+    confidence = first["stages"][asking[-1]].get("confidence", 0.95)
     measured = {
         stage: compare_runs(places, stage=stage, confidence=confidence, allow_mismatch=False)
         for stage in evals

@@ -68,7 +68,7 @@ def measure_faults(matched: Matched) -> Iterator[Fault]:
             if stage.seed is None:
                 message = (
                     f"is needed with {len(matched.seeds)} training seeds: without one of its own "
-                    "the stage asks other problems at each"
+                    "the stage asks other problems, or draws otherwise, at each"
                 )
                 yield Fault(("variants", variant, "stages", name, "seed"), message)
 
