@@ -70,6 +70,10 @@ def completion_budget(
     raise LimiteError(f"unknown budget {mode!r}{near}")
 
 
+ROUNDING_NATS = 1e-6
+"""How far above 0 rounding in float32 may put the log-probability of a token that is certain."""
+
+
 def check_response(
     response: Response, *, eos_ids: Collection[int], context: int | None = None
 ) -> None:
@@ -100,6 +104,8 @@ def check_response(
         raise refuse(f"it has {len(tokens)} tokens but {len(response.logprobs)} log-probabilities")
     if not all(map(math.isfinite, response.logprobs)):
         raise refuse("a log-probability is not finite")
+    if max(response.logprobs, default=0.0) > ROUNDING_NATS:
+        raise refuse(f"a log-probability is {max(response.logprobs):g}, above 0")
     if len(tokens) > response.completion_budget:
         raise refuse(f"{len(tokens)} tokens exceed its budget of {response.completion_budget}")
     if not eos_ids:

@@ -129,6 +129,10 @@ def without_a_log_probability(lines):
     del lines[0]["logprobs"][0]
 
 
+def likelier_than_certain(lines):
+    lines[0]["logprobs"][0] = 0.5
+
+
 def of_a_later_policy(lines):
     for line in lines:
         line["policy_version"] += 1
@@ -153,6 +157,7 @@ def right_without_an_end(lines):
         (relabelled, "its finish reason is 'eos' but its last token is"),
         (longer_than_its_budget, "exceed its budget of"),
         (without_a_log_probability, "tokens but"),
+        (likelier_than_certain, "a log-probability is 0.5, above 0"),
         (of_a_later_policy, "; its batch is of"),
         (without_a_response, "holds the samples [1, 2"),
         (of_another_problem, "names another problem"),

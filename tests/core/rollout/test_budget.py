@@ -63,6 +63,7 @@ def test_a_record_passes_exactly_when_it_ends_by_the_rules(
         ({"logprobs": (-0.5,)}, "2 tokens but 1 log-probabilities"),
         ({"logprobs": (-0.5, float("nan"))}, "not finite"),
         ({"logprobs": (-0.5, -float("inf"))}, "not finite"),
+        ({"logprobs": (-0.5, 0.25)}, r"a log-probability is 0\.25, above 0"),
         ({"finish_reason": "done"}, "finish reason 'done' is none of eos, length"),
         ({"completion_budget": 0}, "budget is 0"),
         ({"prompt_ids": ()}, "prompt is empty"),
