@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 
+from collections import Counter
+
 import attrs
 
 NEEDS = {
@@ -259,3 +261,17 @@ TABLE: dict[str, dict[str, Entry]] = {
     },
     "docs/stages/soup.md": {"toml 1": Part(BASE)},
 }
+
+
+def counted() -> Counter[str]:
+    """How many entries there are of each kind, and of what is not run by each reason."""
+    entries = [entry for table in TABLE.values() for entry in table.values()]
+    return Counter(
+        f"not run: {NEEDS[entry.needs]}" if isinstance(entry, Elsewhere) else type(entry).__name__
+        for entry in entries
+    )
+
+
+if __name__ == "__main__":
+    for kind, count in counted().most_common():
+        print(f"{count:3d}  {kind}")
