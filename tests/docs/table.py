@@ -6,7 +6,6 @@ Keys are a command, or a block's language and its number on the page ("python 2"
 from __future__ import annotations
 
 import json
-
 from collections import Counter
 
 import attrs
