@@ -47,11 +47,13 @@ class Steps:
         self._tape: Tape | None = None
         self._decided: tuple[Decided, ...] | None = None
         self._known = False
+        self._numbers: tuple[Hashable, ...] = ()
 
     def take(self, decoder: Decoder, weights: Any, tokens: Tensor, cache: Cache) -> Tensor:
         """What ``decoder._step`` gives for these, to the same bits."""
         if not self._known:
             self._known, self._decided = True, _decided(decoder.mixers(), cache.layers)
+            self._numbers = tuple(_numbers_of(weights))
         if self._decided is None:
             return decoder._step(weights, tokens, cache)
         longest, shortest = cache.longest + 1, cache.shortest + 1
@@ -59,6 +61,7 @@ class Steps:
             cache.rows,
             cache.capacity,
             tuple([each(longest, shortest) for each in self._decided]),
+            self._numbers,
             dispatch.asked_for(),
             torch.is_inference_mode_enabled(),
             torch.get_num_threads(),
@@ -115,6 +118,26 @@ def _given(decoder: Decoder, weights: Any, cache: Cache) -> list[Tensor]:
     """All tensors that belong to a decoder, to the weights taken from it, and to a cache."""
     own = [*decoder.parameters(), *decoder.buffers()]
     return own + list(_tensors_of(weights)) + list(_tensors_of(cache.layers))
+
+
+def _numbers_of(value: Any) -> Iterator[Hashable]:
+    """What weights hold beside tensors, which operators are given as it is: scales, for instance.
+
+    An update changes it, and what was recorded before is then of another step.
+    """
+    if isinstance(value, (bool, int, float, str)) or value is None:
+        yield value
+    elif isinstance(value, (list, tuple)):
+        yield len(value)
+        for each in value:
+            yield from _numbers_of(each)
+    elif isinstance(value, Mapping):
+        for key in value:
+            yield from _numbers_of((key, value[key]))
+    elif attrs.has(type(value)):
+        for field in attrs.fields(type(value)):
+            if field.init:
+                yield from _numbers_of(getattr(value, field.name))
 
 
 def _tensors_of(value: Any) -> Iterator[Tensor]:

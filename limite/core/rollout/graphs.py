@@ -134,6 +134,8 @@ class StepGraphs:
         self._kept_bytes = kept_gib * 2**30
         self._most = geometries
         self._decoder: Decoder | None = None
+        self._dtype: torch.dtype | None = None
+        self._takes = False  # whether the decoder takes its weights for a cache
         self._weights: Hashable = None
         self._memories: OrderedDict[int, Memory] = OrderedDict()  # by capacity
         self._geometries: OrderedDict[Hashable, Geometry] = OrderedDict()
@@ -241,8 +243,9 @@ class StepGraphs:
 
     def _belong_to(self, decoder: Decoder, cache: Cache, version: int) -> None:
         """Lets go of all that was captured of another decoder, or of weights that have changed."""
-        takes = cache.weights.get() is not None
-        weights = tuple(_identity(decoder, version if takes else None))
+        if self._decoder is not decoder or self._dtype != decoder.dtype:
+            self._takes, self._dtype = cache.weights.get() is not None, decoder.dtype
+        weights = tuple(_identity(decoder, version if self._takes else None))
         if self._decoder is decoder and self._weights == weights:
             return
         self.counts["evicted"] += len(self._geometries)

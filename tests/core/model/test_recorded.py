@@ -182,3 +182,24 @@ def test_a_tape_wants_tensors_that_lie_alike() -> None:
         tape = recording.tape((2 * weight,))
         assert tape is not None
         assert torch.equal(tape.play(X), X.mm(2 * weight))
+
+
+def test_an_update_of_scales_is_followed(
+    played: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step is given residual scales as numbers, which a recording holds as they were."""
+    decoder, other = limite(), limite()
+    decoded(decoder, 12)
+    decoded(decoder, 12)
+    assert played[0] > 0
+    with torch.no_grad():
+        for parameter in decoder.parameters():
+            parameter.add_(0.1)
+    other.load_state_dict(decoder.state_dict())
+    before = played[0]
+    decoded(decoder, 12)
+    after = decoded(decoder, 12)
+    assert played[0] > before
+    monkeypatch.setattr(recorded, "LIVE", 10**9)
+    for found, wanted in zip(after, decoded(other, 12), strict=True):
+        assert torch.equal(found, wanted)

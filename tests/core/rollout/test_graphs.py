@@ -199,6 +199,27 @@ def test_another_decoder_is_captured_anew() -> None:
     assert graphs.counts["misses"] == 3
 
 
+def test_weights_are_taken_once_for_a_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    decoder, graphs = build(), graphs_of()
+    asked = requests(2, [17], [9])
+    sample(decoder, graphs, asked)
+    taken = []
+    take = decoder.step_weights
+    monkeypatch.setitem(vars(decoder), "step_weights", lambda: taken.append(1) or take())
+    sample(decoder, graphs, asked)
+    assert graphs.counts["hits"] == 1
+    assert taken == []
+
+
+def test_a_decoder_that_changes_its_dtype_is_captured_anew() -> None:
+    decoder, graphs = build(), graphs_of()
+    asked = requests(2, [17], [9])
+    for dtype in (torch.float32, torch.bfloat16, torch.float32):
+        decoder.to(dtype)
+        assert sample(decoder, graphs, asked) == sample(decoder, None, asked)
+    assert graphs.counts["misses"] == 3
+
+
 def test_rows_that_are_not_done_keep_their_memory() -> None:
     """A batch of rows that waits half-way, and one sampled meanwhile."""
     decoder, graphs = build(), graphs_of()
