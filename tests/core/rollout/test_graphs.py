@@ -203,9 +203,14 @@ def test_weights_are_taken_once_for_a_graph(monkeypatch: pytest.MonkeyPatch) -> 
     decoder, graphs = build(), graphs_of()
     asked = requests(2, [17], [9])
     sample(decoder, graphs, asked)
-    taken = []
+    taken: list[Any] = []
     take = decoder.step_weights
-    monkeypatch.setitem(vars(decoder), "step_weights", lambda: taken.append(1) or take())
+
+    def noted() -> Any:
+        taken.append(take())
+        return taken[-1]
+
+    monkeypatch.setitem(vars(decoder), "step_weights", noted)
     sample(decoder, graphs, asked)
     assert graphs.counts["hits"] == 1
     assert taken == []
