@@ -161,7 +161,13 @@ def test_gradients_in_float32_are_those_of_float64(spec: Any) -> None:
         critic = critic_from(actor_of(spec).to(dtype), bias=0.3)
         start_head(critic, bias=0.3, seed=2)
         loss = critic.values(*packed(ROWS)).double().square().mean()
-        gradients.append(torch.autograd.grad(loss, list(critic.parameters())))
+        found = torch.autograd.grad(loss, list(critic.parameters()))
+        # Each learned scale sums products over the whole stream, which nearly cancel for some: what
+        # rounding leaves of them is in proportion to the stream, and so to the largest of them.
+        scales = [each.flatten() for each in found if not each.dim()]
+        gradients.append(
+            [*(each for each in found if each.dim()), *([torch.cat(scales)] if scales else [])]
+        )
     for found, expected in zip(*gradients, strict=True):
         far = (found.double() - expected).abs().max()
         assert far <= 1e-4 * expected.abs().max() + 1e-7
