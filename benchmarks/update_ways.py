@@ -235,6 +235,7 @@ class Limite(Contender):
     def __init__(self, job: Job, *, share_prompts: bool = True) -> None:
         super().__init__(job)
         session = SimpleNamespace(decoder=self.decoder, update=self.step)
+        session.rounds = lambda cuts, read: map(read, cuts)
         session.clocks = SimpleNamespace(step=0)
         session.context = SimpleNamespace(place=lambda step: f"update {step}", ranks=OneRank())
         stage = RL(

@@ -142,7 +142,13 @@ class LRSchedule(Protocol):
 
 @runtime_checkable
 class Optimizer(Protocol):
-    """Builds a torch optimizer over named parameters."""
+    """Builds a torch optimizer over named parameters.
+
+    One whose class says ``shards = True`` may be given some rows of each matrix, as a rank holds
+    them: every number moves by itself, or else what it builds has ``of_whole(change, parameters,
+    tensors)``, an attribute that ranks set, and calls it for ``change`` of whole matrices. The
+    ``whole_shape`` of such a parameter says what it is a part of.
+    """
 
     def build(
         self, named_parameters: Iterable[tuple[str, nn.Parameter]]

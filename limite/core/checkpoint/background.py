@@ -12,16 +12,21 @@ from typing import Any
 import attrs
 from torch import Tensor
 
-from limite.core.checkpoint.tensors import memory_of
+from limite.core.checkpoint.tensors import DeferredTensor, Storable, file_order, memory_of
 from limite.core.checkpoint.write import write_checkpoint
 from limite.core.errors import LimiteError
 
 
-def snapshot(payloads: Mapping[str, Mapping[str, Tensor]]) -> dict[str, dict[str, Tensor]]:
-    """Copies in host memory. Two names of one tensor are two names of one copy."""
+def snapshot(payloads: Mapping[str, Mapping[str, Storable]]) -> dict[str, dict[str, Tensor]]:
+    """Copies in host memory. Two names of one tensor are two names of one copy.
+
+    Deferred tensors are made in the order in which a checkpoint is written.
+    """
     copies: dict[tuple[object, ...], Tensor] = {}
 
-    def copied(tensor: Tensor) -> Tensor:
+    def copied(tensor: Storable) -> Tensor:
+        if isinstance(tensor, DeferredTensor):
+            return tensor.make()
         tensor = tensor.detach()
         # What cannot be copied is refused, by its name, when it is written.
         if tensor.is_meta or not tensor.numel():
@@ -32,7 +37,10 @@ def snapshot(payloads: Mapping[str, Mapping[str, Tensor]]) -> dict[str, dict[str
         return copies[key]
 
     return {
-        payload: {name: copied(tensor) for name, tensor in tensors.items()}
+        payload: {
+            name: copied(tensors[name])
+            for name in file_order({name: each.dtype for name, each in tensors.items()})
+        }
         for payload, tensors in payloads.items()
     }
 
@@ -64,7 +72,7 @@ class CheckpointWriter:
         self,
         directory: Path,
         step: int,
-        payloads: Mapping[str, Mapping[str, Tensor]],
+        payloads: Mapping[str, Mapping[str, Storable]],
         state: Mapping[str, Any],
         contract: Mapping[str, Any],
         keep: int,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
+import attrs
 import torch
 from torch import Tensor
 
@@ -20,18 +21,35 @@ FORMAT = {"format": "pt"}
 """The metadata without which other readers refuse a file."""
 
 
+@attrs.frozen(kw_only=True)
+class DeferredTensor:
+    """A tensor that is made when its turn to be written comes, so that one at a time is held."""
+
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+    make: Callable[[], Tensor]
+
+
+Storable = Tensor | DeferredTensor
+
+
 def tensor_pieces(
-    tensors: Mapping[str, Tensor], *, where: str
+    tensors: Mapping[str, Storable], *, where: str
 ) -> tuple[Iterator[bytes | memoryview], dict[str, str]]:
     """The pieces of a safetensors file, and the aliases: names whose tensor another name holds.
 
-    Tied weights are one tensor under two names and are stored once.
+    Tied weights are one tensor under two names and are stored once. Deferred tensors are made one
+    after the other, in the order of ``file_order``.
     """
-    stored: dict[str, Tensor] = {}
+    stored: dict[str, Storable] = {}
     aliases: dict[str, str] = {}
     owners: dict[tuple[object, ...], str] = {}
     for name in sorted(tensors):
-        tensor = tensors[name].detach()
+        tensor = tensors[name]
+        if isinstance(tensor, DeferredTensor):
+            stored[name] = tensor
+            continue
+        tensor = tensor.detach()
         check_storable(name, tensor, where)
         # The data pointer of an empty tensor says nothing.
         owner = owners.setdefault(memory_of(tensor), name) if tensor.numel() else name
@@ -82,7 +100,22 @@ def parse_tensors(data: bytes, where: str) -> dict[str, Tensor]:
     return tensors
 
 
-def _pieces(tensors: Mapping[str, Tensor]) -> Iterator[bytes | memoryview]:
+def _pieces(tensors: Mapping[str, Storable]) -> Iterator[bytes | memoryview]:
     yield header_bytes({name: (t.dtype, t.shape) for name, t in tensors.items()}, FORMAT)
     for tensor in tensors.values():
-        yield tensor_bytes(tensor)
+        yield tensor_bytes(made(tensor))
+
+
+def made(tensor: Storable) -> Tensor:
+    """The tensor itself."""
+    return tensor.make() if isinstance(tensor, DeferredTensor) else tensor
+
+
+def make_all(payloads: Mapping[str, Mapping[str, Storable]]) -> None:
+    """Makes every deferred tensor in the order in which a checkpoint is written, and keeps none.
+
+    What is made by several processes together needs each of them to ask for it.
+    """
+    for tensors in payloads.values():
+        for name in file_order({name: each.dtype for name, each in tensors.items()}):
+            made(tensors[name])

@@ -12,8 +12,6 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
-
 from limite.core.checkpoint.manifest import (
     MANIFEST,
     STATE,
@@ -27,7 +25,7 @@ from limite.core.checkpoint.manifest import (
     verify,
 )
 from limite.core.checkpoint.state import encode
-from limite.core.checkpoint.tensors import tensor_pieces
+from limite.core.checkpoint.tensors import Storable, tensor_pieces
 from limite.core.errors import LimiteError
 from limite.core.jsonl import dumps, storage_error, sync_directory, write_all
 
@@ -38,7 +36,7 @@ _SLICE_BYTES = 1 << 22
 def write_checkpoint(
     directory: str | Path,
     step: int,
-    payloads: Mapping[str, Mapping[str, Tensor]],
+    payloads: Mapping[str, Mapping[str, Storable]],
     state: Mapping[str, Any],
     contract: Mapping[str, Any],
     keep: int,
@@ -117,7 +115,7 @@ def _clean(directory: Path) -> None:
 def _write_files(
     aside: Path,
     step: int,
-    payloads: Mapping[str, Mapping[str, Tensor]],
+    payloads: Mapping[str, Mapping[str, Storable]],
     state: Mapping[str, Any],
     contract: Mapping[str, Any],
 ) -> Manifest:

@@ -29,8 +29,19 @@ from limite.core.recipe.matched.folder import MatchedDirectory, is_comparison
     metavar="CHANGE",
     help="Go on although this differs, and record it; without it resume tells what to write here.",
 )
+@click.option(
+    "--shard/--replicated",
+    default=None,
+    help="Whether each of several ranks holds a part of the weights, or all; else as begun.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-def resume(run: Path, overrides: tuple[str, ...], declared: tuple[str, ...], as_json: bool) -> None:
+def resume(
+    run: Path,
+    overrides: tuple[str, ...],
+    declared: tuple[str, ...],
+    shard: bool | None,
+    as_json: bool,
+) -> None:
     """Go on with RUN, the folder of a run, from its newest good checkpoint.
 
     The weights at the end are bit for bit those of a run that was never stopped. Refuses, and
@@ -47,10 +58,12 @@ def resume(run: Path, overrides: tuple[str, ...], declared: tuple[str, ...], as_
         return
     with importing():
         from limite.core.recipe.engine import go_on
-        from limite.core.recipe.going_on import device_of
-        from limite.core.recipe.ranks.launch import launched
+        from limite.core.recipe.going_on import device_of, is_sharded
+        from limite.core.recipe.ranks.launch import are_several, launched
 
-    with launched(device_of(run)) as ranks:
+    if shard is None:
+        shard = are_several() and is_sharded(run)
+    with launched(device_of(run), shard=shard) as ranks:
         say = Say(quiet=as_json or ranks.rank > 0)
         result = go_on(
             run, overrides=overrides, declared=declared, echo=say.line, live=say.live, ranks=ranks

@@ -40,6 +40,11 @@ from limite.core.cli.say import Say
     show_default=True,
     help="Where to compute: cpu, or cuda for a GPU, which has not been tried yet.",
 )
+@click.option(
+    "--shard",
+    is_flag=True,
+    help="Of several ranks, let each hold a part of weights, gradients and moments.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 def run(
     recipe: Path,
@@ -48,6 +53,7 @@ def run(
     name: str | None,
     only: tuple[str, ...],
     device: str,
+    shard: bool,
     as_json: bool,
 ) -> None:
     """Run RECIPE, a .py or .toml file, and leave everything it did in a new folder.
@@ -60,7 +66,7 @@ def run(
         from limite.core.recipe.matched.run import start
         from limite.core.recipe.ranks.launch import launched
 
-    with launched(device) as ranks:
+    with launched(device, shard=shard) as ranks:
         say = Say(quiet=as_json or ranks.rank > 0)
         result = start(
             recipe,

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from limite.core.checkpoint.tensor_header import TensorEntry
+from limite.core.checkpoint.tensors import DeferredTensor
 from limite.core.jsonl import write_atomic
 from limite.core.model.init import unset_decoder
 from limite.core.model.settings import DecoderSpec
@@ -37,7 +38,6 @@ from limite.core.pretrained.tensor_directory import (
     TensorDirectory,
     write_tensor_directory,
 )
-from limite.core.pretrained.tensor_file import DeferredTensor
 from limite.core.pretrained.token_files import (
     LARGEST,
     TOKENIZER,

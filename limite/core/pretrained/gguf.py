@@ -12,6 +12,7 @@ import attrs
 import torch
 from torch import Tensor
 
+from limite.core.checkpoint.tensors import DeferredTensor
 from limite.core.errors import SettingsError
 from limite.core.jsonl import write_atomic
 from limite.core.pretrained.dtype_names import stored_dtype
@@ -34,7 +35,6 @@ from limite.core.pretrained.gguf_tokenizer import (
 )
 from limite.core.pretrained.new_directory import new_directory, refuse_existing
 from limite.core.pretrained.tensor_directory import write_tensor_directory
-from limite.core.pretrained.tensor_file import DeferredTensor
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from limite.core.checkpoint.tensors import DeferredTensor
 from limite.core.errors import LimiteError
 from limite.core.jsonl import write_json
 from limite.core.model.decoder import Decoder
@@ -23,7 +24,6 @@ from limite.core.pretrained.directory import (
 from limite.core.pretrained.generation import Generation
 from limite.core.pretrained.new_directory import new_directory
 from limite.core.pretrained.tensor_directory import SHARD_BYTES, write_tensor_directory
-from limite.core.pretrained.tensor_file import DeferredTensor
 from limite.core.pretrained.token_files import copy_tokenizer_files
 
 IDS = ("bos_token_id", "eos_token_id", "pad_token_id")

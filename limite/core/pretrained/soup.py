@@ -19,6 +19,7 @@ from torch import Tensor
 
 import limite
 from limite.core.checkpoint.tensor_header import TensorEntry
+from limite.core.checkpoint.tensors import DeferredTensor
 from limite.core.errors import LimiteError
 from limite.core.model.decoder import Decoder
 from limite.core.model.init import unset_decoder
@@ -27,7 +28,6 @@ from limite.core.pretrained.directory import file_name
 from limite.core.pretrained.export import Exported, Progress, Source, export_model
 from limite.core.pretrained.soup_match import notes, refuse_different
 from limite.core.pretrained.tensor_directory import SHARD_BYTES, TensorDirectory
-from limite.core.pretrained.tensor_file import DeferredTensor
 
 RECEIPT = "soup.json"
 """What a soup was made of, in its directory."""

@@ -26,12 +26,12 @@ from limite.core.checkpoint.tensor_header import (
     refuse_all,
     shown,
 )
+from limite.core.checkpoint.tensors import DeferredTensor
 from limite.core.errors import LimiteError, Mistake, SettingsError, did_you_mean
 from limite.core.jsonl import storage_error, write_atomic
 from limite.core.pretrained.json_files import read_object
 from limite.core.pretrained.plain_file import is_there, require_inside
 from limite.core.pretrained.tensor_file import (
-    DeferredTensor,
     TensorFile,
     Tensors,
     checked_tensors,

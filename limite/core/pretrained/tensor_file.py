@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from io import FileIO
 from pathlib import Path
 
@@ -27,7 +27,13 @@ from limite.core.checkpoint.tensor_header import (
     refuse_all,
     shown,
 )
-from limite.core.checkpoint.tensors import FORMAT, check_storable, file_order, tensor_bytes
+from limite.core.checkpoint.tensors import (
+    FORMAT,
+    DeferredTensor,
+    check_storable,
+    file_order,
+    tensor_bytes,
+)
 from limite.core.errors import LimiteError, Mistake, did_you_mean
 from limite.core.jsonl import write_atomic
 from limite.core.pretrained.plain_file import is_there, reading
@@ -114,15 +120,6 @@ class TensorFile:
             if _stamp(file) != self.stamp:
                 raise LimiteError(f"{self.path}: it was changed after its header was read")
             yield file
-
-
-@attrs.frozen(kw_only=True)
-class DeferredTensor:
-    """A tensor that is made when its turn to be written comes, so that one at a time is held."""
-
-    dtype: torch.dtype
-    shape: tuple[int, ...]
-    make: Callable[[], Tensor]
 
 
 Tensors = Mapping[str, Tensor | DeferredTensor] | Iterable[tuple[str, Tensor | DeferredTensor]]

@@ -48,6 +48,7 @@ from limite.core.recipe.only import (
 from limite.core.recipe.ranks.agreement import (
     refuse_different_ranks,
     refuse_unequal_shares,
+    refuse_unsharded,
     run_for_all,
     written_by_one,
 )
@@ -154,6 +155,7 @@ def begin(
     receipt = {**receipt_of(loaded, registry, chosen, kernels, ranks), **(known or {})}
     refuse_different_ranks(ranks, receipt)
     refuse_unequal_shares(ranks, loaded.recipe, chosen)
+    refuse_unsharded(ranks, loaded.recipe, chosen)
     run = run_for_all(
         ranks,
         lambda: RunDirectory.create(
@@ -211,6 +213,7 @@ def go_on(
         now = receipt_of(loaded, registry, chosen, kernels, ranks)
         refuse_different_ranks(ranks, now)
         refuse_unequal_shares(ranks, loaded.recipe, chosen)
+        refuse_unsharded(ranks, loaded.recipe, chosen)
         finished = [name for name in chosen if run.stage_receipt(name) is not None]
         changed = compare(was, now, wanted.recipe, wanted.data, finished)
         place = place_of(run, chosen) if changed.lines or declarations else None
@@ -286,6 +289,8 @@ def receipt_of(
     )
     if ranks.world_size > 1:
         receipt["hardware"] = {**receipt["hardware"], "ranks": ranks.world_size}
+        if ranks.sharded:
+            receipt["hardware"]["sharded"] = True
     # The settings themselves are kept, so that a change of them can be told by name.
     return {
         **receipt,

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from limite.core.checkpoint.tensor_header import TensorEntry
+from limite.core.checkpoint.tensors import DeferredTensor
 from limite.core.errors import LimiteError
 from limite.core.model.critic import Critic
 from limite.core.model.init import unset_decoder
@@ -29,7 +30,6 @@ from limite.core.pretrained.generation import GENERATION_FILE, Generation
 from limite.core.pretrained.json_files import read_bytes
 from limite.core.pretrained.load import matching
 from limite.core.pretrained.settings import Pretrained
-from limite.core.pretrained.tensor_file import DeferredTensor
 from limite.core.pretrained.tokenizer import PretrainedTokenizer
 from limite.core.recipe.context import model_of, settings_of
 from limite.core.recipe.recipe import Recipe

@@ -58,6 +58,12 @@ def device_of(path: Path) -> str:
     return str(RunDirectory.open(run).receipt().get("device", "cpu"))
 
 
+def is_sharded(path: Path) -> bool:
+    """Whether the run in ``path`` was begun with its weights shared out over ranks."""
+    run, _ = named_checkpoint(path)
+    return bool(RunDirectory.open(run).receipt().get("hardware", {}).get("sharded", False))
+
+
 def place_of(run: RunDirectory, chosen: Sequence[str]) -> Place | None:
     """The first stage that is not finished, and its newest good step; None after the last."""
     for name in chosen:

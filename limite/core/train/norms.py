@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -19,8 +19,12 @@ def joint_norm(tensors: Sequence[Tensor]) -> float:
 
 
 @torch.no_grad()
-def distance(after: Sequence[Tensor], before: list[Tensor]) -> float:
+def distance(
+    after: Sequence[Tensor],
+    before: list[Tensor],
+    norm: Callable[[Sequence[Tensor]], float] = joint_norm,
+) -> float:
     """The norm of how far tensors have moved. ``before`` is used up: it holds the differences."""
     if before:
         torch._foreach_sub_(before, list(after))
-    return joint_norm(before)
+    return norm(before)

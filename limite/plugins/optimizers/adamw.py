@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 import torch
@@ -26,6 +26,8 @@ class AdamW:
 
     Decay reaches hidden matrices only; embeddings, heads, gates, vectors and scalars are spared.
     """
+
+    shards: ClassVar[bool] = True
 
     lr: float = attrs.field(default=3e-4, validator=and_(gt(0.0), le(1000.0)))
     betas: tuple[float, float] = attrs.field(default=(0.9, 0.95), validator=valid_betas)

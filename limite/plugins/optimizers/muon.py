@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar
 
 import attrs
 import torch
@@ -12,8 +12,12 @@ from attrs.validators import and_, ge, gt, le, lt
 from torch import Tensor, nn
 
 from limite.plugins.optimizers.adamw import valid_betas
-from limite.plugins.optimizers.roles import split
+from limite.plugins.optimizers.roles import split, whole_shape
 from limite.plugins.optimizers.uncompiled import FusedAdamW, Uncompiled
+
+OfWhole = Callable[
+    [Callable[[list[Tensor]], list[Tensor]], Sequence[nn.Parameter], Sequence[Tensor]], list[Tensor]
+]
 
 QUINTIC = (3.4445, -4.7750, 2.0315)  # largest slope at 0; singular values end in about 0.7 .. 1.2
 SMALLEST_NORM = 1e-7
@@ -27,6 +31,8 @@ class Muon:
     Nesterov momentum (https://kellerjordan.github.io/posts/muon/, and as in ``torch.optim.Muon``).
     Everything else follows AdamW at ``other_lr_ratio`` of ``lr``, without weight decay.
     """
+
+    shards: ClassVar[bool] = True
 
     lr: float = attrs.field(default=0.03, validator=and_(gt(0.0), le(1000.0)))
     momentum: float = attrs.field(default=0.95, validator=and_(ge(0.0), lt(1.0)))
@@ -80,6 +86,8 @@ class MuonWithAdamW(Uncompiled):
         for group in self.param_groups:
             group["initial_lr"] = group["lr"]
         self._adamw = self._inner_adamw()
+        self.of_whole: OfWhole = lambda change, _, matrices: change(list(matrices))
+        """Where parameters are rows of matrices: applies a function to the whole of them."""
 
     def _inner_adamw(self) -> FusedAdamW | None:
         groups = [group for group in self.param_groups if group["algorithm"] == "adamw"]
@@ -116,14 +124,16 @@ class MuonWithAdamW(Uncompiled):
                 self.state[parameter]["momentum_buffer"] = torch.zeros_like(parameter.grad)
         momenta = [self.state[parameter]["momentum_buffer"] for parameter in parameters]
         torch._foreach_lerp_(momenta, gradients, 1.0 - group["momentum"])
-        updates = orthogonalise(
+        steps = group["newton_schulz_steps"]
+        updates = self.of_whole(
+            lambda matrices: orthogonalise(matrices, steps),
+            parameters,
             torch._foreach_lerp(gradients, momenta, group["momentum"]),
-            group["newton_schulz_steps"],
         )
         if group["weight_decay"]:
             torch._foreach_mul_(parameters, 1.0 - group["lr"] * group["weight_decay"])
         for parameter, update in zip(parameters, updates, strict=True):
-            rows, columns = parameter.shape[-2:]
+            rows, columns = whole_shape(parameter)[-2:]
             scale = max(1.0, rows / columns) ** 0.5
             parameter.add_(update, alpha=-group["lr"] * scale)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import torch
 from torch import nn
 
 Named = list[tuple[str, nn.Parameter]]
@@ -20,6 +21,11 @@ def is_hidden_matrix(name: str, parameter: nn.Parameter) -> bool:
         return False
     parts = name.split(".")
     return not any("embed" in part or part.endswith(("head", "gate")) for part in parts)
+
+
+def whole_shape(parameter: nn.Parameter) -> torch.Size:
+    """The shape of a parameter, or of that which it holds some rows of."""
+    return getattr(parameter, "whole_shape", parameter.shape)
 
 
 def split(named_parameters: Iterable[tuple[str, nn.Parameter]]) -> tuple[Named, Named]:

@@ -19,7 +19,8 @@ BEFORE = """
     import torch
 
     from limite.core.pretrained.tensor_directory import TensorDirectory, write_tensor_directory
-    from limite.core.pretrained.tensor_file import DeferredTensor, TensorFile, write_tensor_file
+    from limite.core.checkpoint.tensors import DeferredTensor
+    from limite.core.pretrained.tensor_file import TensorFile, write_tensor_file
 
     def peak_bytes():
         status = Path("/proc/self/status")

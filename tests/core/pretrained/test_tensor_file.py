@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from limite.core.checkpoint.tensor_header import DTYPES
+from limite.core.checkpoint.tensors import DeferredTensor
 from limite.core.errors import LimiteError, RunFailed, SettingsError
 from limite.core.pretrained import tensor_read
-from limite.core.pretrained.tensor_file import DeferredTensor, TensorFile, write_tensor_file
+from limite.core.pretrained.tensor_file import TensorFile, write_tensor_file
 
 TEXT = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S"]), min_size=1)
 NAMES = TEXT.filter(lambda name: name not in ("__metadata__", "..") and not {"/", "\\"} & set(name))

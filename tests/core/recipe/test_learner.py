@@ -57,6 +57,7 @@ def learner_of(objective, noted=None):
     tokenizer = CharacterTokenizer()
     spec = ModelSpec(width=16, layers=1, heads=2, kv_heads=1, head_width=8, mlp_width=24)
     session = SimpleNamespace(
+        rounds=lambda cuts, read: map(read, cuts),
         decoder=build_decoder(spec.filled(tokenizer.vocabulary), Seeds(1)),
         clocks=SimpleNamespace(step=3),
         context=SimpleNamespace(

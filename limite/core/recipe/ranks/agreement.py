@@ -71,6 +71,31 @@ def refuse_unequal_shares(ranks: Ranks, recipe: Recipe, chosen: Sequence[str]) -
         raise LimiteError("\n".join(faults))
 
 
+def refuse_unsharded(ranks: Ranks, recipe: Recipe, chosen: Sequence[str]) -> None:
+    """Refuses stages whose weights cannot be shared out, where ranks are to share them out."""
+    if not ranks.sharded:
+        return
+    faults = []
+    for name in chosen:
+        stage = recipe.stages[name]
+        if not stage.trains:
+            continue
+        if not stage.shared_out:
+            faults.append(
+                f"stages.{name}: a stage of type {stage.kind!r} is trained by rank 0 alone, which "
+                "holds all of it; run it without --shard"
+            )
+            continue
+        optimizer = getattr(stage, "optimizer", None)
+        if not getattr(optimizer, "shards", False):
+            faults.append(
+                f"stages.{name}.optimizer: {type(optimizer).__name__} does not say that it "
+                "can move parts of weights (shards = True); take another, or leave out --shard"
+            )
+    if faults:
+        raise LimiteError("\n".join(faults))
+
+
 def run_for_all(ranks: Ranks, make: Callable[[], RunDirectory]) -> RunDirectory:
     """The folder of the run, which rank 0 makes or opens and all others find; or a LimiteError."""
     if ranks.world_size == 1:

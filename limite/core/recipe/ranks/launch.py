@@ -43,9 +43,17 @@ def timeout_s() -> float:
 
 
 @contextlib.contextmanager
-def launched(device: str = "cpu") -> Iterator[Ranks]:
-    """Within it, the ranks of this run, which compute on ``device``: on GPUs each on its own."""
+def launched(device: str = "cpu", *, shard: bool = False) -> Iterator[Ranks]:
+    """Within it, the ranks of this run, which compute on ``device``: on GPUs each on its own.
+
+    With ``shard`` weights, gradients and moments are shared out over them.
+    """
     if not are_several():
+        if shard:
+            raise LimiteError(
+                "--shard: there is one process, and nothing to share out; start several as "
+                "torchrun --nproc-per-node N -m limite ..."
+            )
         choose_device(device)
         yield OneRank(device)
         return
@@ -69,12 +77,18 @@ def launched(device: str = "cpu") -> Iterator[Ranks]:
             f"{timedelta(seconds=seconds)}: {error}"
         ) from error
     ranks = Together(
-        store, reduce, rank=rank, world_size=world_size, timeout_s=seconds, device=device
+        store,
+        reduce,
+        rank=rank,
+        world_size=world_size,
+        timeout_s=seconds,
+        device=device,
+        sharded=shard,
     )
     try:
         with ranks.alive():
             yield ranks
-            ranks.host.arrive("the end of the run")
+            ranks.part()
     except LimiteError as error:
         if not rank:
             raise

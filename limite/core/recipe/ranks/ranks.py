@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from torch import nn
+from torch import Tensor, nn
 
 from limite.core.actor.rendezvous import Alone, Rendezvous
 from limite.core.types import Metric
@@ -32,6 +33,11 @@ class Ranks(Protocol):
         ...
 
     @property
+    def sharded(self) -> bool:
+        """Whether weights, gradients and moments are shared out."""
+        ...
+
+    @property
     def host(self) -> Rendezvous:
         """Where ranks wait for each other between device collectives."""
         ...
@@ -47,6 +53,18 @@ class Ranks(Protocol):
 
     def sum_gradients(self, parameters: Iterable[nn.Parameter], what: str) -> None:
         """Makes every gradient the sum over ranks; one that no rank has stays None."""
+        ...
+
+    def collective(self, what: str) -> contextlib.AbstractContextManager[None]:
+        """Within it, an exchange that cannot be made says which ranks are missing."""
+        ...
+
+    def note_given(self, tensor: Tensor) -> None:
+        """Counts what this rank gives to a sum, or sends."""
+        ...
+
+    def note_gathered(self, tensor: Tensor, times: int = 1) -> None:
+        """Counts what this rank is given, its own part among it."""
         ...
 
     def total(self, loss: float, metrics: Mapping[str, Metric], what: str) -> tuple[float, Metrics]:
@@ -71,6 +89,7 @@ class OneRank:
 
     rank = 0
     world_size = 1
+    sharded = False
 
     def __init__(self, device: str = "cpu") -> None:
         self.device = device
@@ -82,6 +101,15 @@ class OneRank:
 
     def sum_gradients(self, parameters: Iterable[nn.Parameter], what: str) -> None:
         """They are what they are."""
+
+    def collective(self, what: str) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
+    def note_given(self, tensor: Tensor) -> None:
+        """Nothing is sent."""
+
+    def note_gathered(self, tensor: Tensor, times: int = 1) -> None:
+        """Nothing is received."""
 
     def total(self, loss: float, metrics: Mapping[str, Metric], what: str) -> tuple[float, Metrics]:
         return loss, dict(metrics)

@@ -48,13 +48,17 @@ class Together:
         world_size: int,
         timeout_s: float,
         device: str = "cpu",
+        sharded: bool = False,
     ) -> None:
         self.device = device
+        self.sharded = sharded
         self.rank = rank
         self.world_size = world_size
         self.timeout_s = timeout_s
         self.given_bytes = 0
-        """What this rank has given to sums of gradients."""
+        """What this rank has given to sums of gradients, and sent of matrices."""
+        self.gathered_bytes = 0
+        """What this rank was given of weights, its own part among it."""
         self._followed = 0
         self._store = store
         self._reduce = reduce
@@ -114,7 +118,7 @@ class Together:
         return shares(sizes, self.world_size)[self.rank]
 
     def sum_gradients(self, parameters: Iterable[nn.Parameter], what: str) -> None:
-        with self._collective(what):
+        with self.collective(what):
             self.given_bytes += sum_gradients(parameters, self._reduce)
 
     def follow(self, what: str) -> None:
@@ -127,8 +131,19 @@ class Together:
             self.look_for([0], what)
             time.sleep(LOOK_EVERY_S)
 
+    def part(self) -> None:
+        """Leaves the others, rank 0 last: its process may be what keeps the store."""
+        self.host.arrive("the end of the run")
+        if self.rank:
+            self._store.set(_left(self.rank), "")
+            return
+        missing = list(range(1, self.world_size))
+        while missing := [each for each in missing if not self._store.check([_left(each)])]:
+            self.look_for(missing, "the end of the run")
+            time.sleep(LOOK_EVERY_S / 10)
+
     @contextlib.contextmanager
-    def _collective(self, what: str) -> Iterator[None]:
+    def collective(self, what: str) -> Iterator[None]:
         """Says who is missing when a sum cannot be made."""
         try:
             yield
@@ -136,6 +151,12 @@ class Together:
             if isinstance(error, LimiteError):
                 raise
             raise self._why(what, error) from error
+
+    def note_given(self, tensor: Tensor) -> None:
+        self.given_bytes += tensor.numel() * tensor.element_size()
+
+    def note_gathered(self, tensor: Tensor, times: int = 1) -> None:
+        self.gathered_bytes += times * tensor.numel() * tensor.element_size()
 
     def _why(self, what: str, error: RuntimeError) -> RunFailed:
         """What a sum that could not be made comes from."""
@@ -174,3 +195,7 @@ class Together:
                 f"{what}: rank{'s' * (len(others) > 1)} {named} of {self.world_size} and rank 0 "
                 f"differ: {told[others[0]]} and {told[0]}"
             )
+
+
+def _left(rank: int) -> str:
+    return f"limite/left/rank-{rank}"

@@ -79,9 +79,11 @@ class Batches:
         """The batch of a step; the one after it is begun when the recipe says so."""
         session = self.session
         version = session.clocks.updates
-        self.queue.publish(Snapshot(version=version, policy=session.decoder))
         following = (step + 1,) if step + 1 < self.stage.steps else ()
-        taken = self.turns.take((step,), following, version)
+        # What goes on being sampled after this has weights of its own: see ``Rollouts.hold``.
+        with session.whole_decoder() as policy:
+            self.queue.publish(Snapshot(version=version, policy=policy))
+            taken = self.turns.take((step,), following, version)
         refuse_stale(taken, self.stage.max_policy_lag)
         return taken
 
@@ -133,9 +135,8 @@ class Batches:
             pending = {**pending, "batch": batch}
         if pending is not None and pending["batch"] is None:
             weights = payloads.get(SOURCE_POLICY)
-            owed = self.rollouts.held(
-                module_payload(self.session.decoder) if weights is None else weights
-            )
+            with self.session.whole_decoder() as policy:
+                owed = self.rollouts.held(module_payload(policy) if weights is None else weights)
         self.rollouts.changed = changed
         self.queue.restore({"sampler": state, "pending": pending}, owed=owed)
         self.rollouts.changed = frozenset()

@@ -256,8 +256,8 @@ class Learner:
             return {}
         metrics: dict[str, Metric] = {}
         loss = 0.0
-        for part in self.parts(self.share(rows)):
-            mask, columns = self.columns(part)
+        read = lambda part: (part, *self.columns(part))  # noqa: E731
+        for part, mask, columns in self.session.rounds(self.parts(self.share(rows)), read):
             if reading is not None:
                 reading.note(part, mask, columns)
             try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from torch import Tensor
@@ -60,24 +60,25 @@ def run(context: StageContext) -> dict[str, Any]:
     longest = context.model.context
     measured = rows_of(kept)
 
-    def parts(rows: Sequence[Row]) -> Iterator[Part]:
-        for part in microbatches([len(row.completion) for row in rows], stage.microbatch_tokens):
-            some = [rows[index] for index in part]
-            said = replay(session.decoder, some, entropy=needs is None or "entropy" in needs)
-            columns = {"logp": said.logp}
-            if said.entropy is not None:
-                columns["entropy"] = said.entropy
-            yield said.mask, columns
+    def cuts(rows: Sequence[Row]) -> list[list[Row]]:
+        found = microbatches([len(row.completion) for row in rows], stage.microbatch_tokens)
+        return [[rows[index] for index in part] for part in found]
+
+    def read(rows: Sequence[Row]) -> Part:
+        said = replay(session.decoder, rows, entropy=needs is None or "entropy" in needs)
+        columns = {"logp": said.logp}
+        if said.entropy is not None:
+            columns["entropy"] = said.entropy
+        return said.mask, columns
 
     def step(number: int) -> Figures:
         rows = rows_of(stream.take(stage.batch_tokens))
-        figures = update(
-            session, objective, parts(session.share(rows)), totals_of_rows(rows, longest)
-        )
+        parts = session.rounds(cuts(session.share(rows)), read)
+        figures = update(session, objective, parts, totals_of_rows(rows, longest))
         session.clocks.tokens += stage.batch_tokens
         if measured and ((number + 1) % stage.eval_every == 0 or number + 1 == stage.steps):
             totals = totals_of_rows(measured, longest)
-            figures |= measure(objective, parts(measured), totals, "held_out")
+            figures |= measure(objective, map(read, cuts(measured)), totals, "held_out")
         return figures
 
     def payloads() -> Mapping[str, Mapping[str, Tensor]]:

@@ -215,7 +215,8 @@ def reset_reference(stage: RL, learner: Learner) -> dict[str, float]:
     if reference is None or stage.reference_reset_every is None:
         return {}
     if step and step % stage.reference_reset_every == 0:
-        reference.reset(learner.session.decoder)
+        with learner.session.whole_decoder() as policy:
+            reference.reset(policy)
         learner.session.renew_optimizer()
     return {"reference/resets": reference.resets}
 

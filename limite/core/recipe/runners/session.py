@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import attrs
 import torch
 from torch import nn
 
 from limite.core.checkpoint.read import newest_checkpoint
-from limite.core.checkpoint.state import (
-    module_payload,
-    optimizer_payload,
-    restore_module,
-    restore_optimizer,
-)
+from limite.core.checkpoint.state import optimizer_payload, restore_module
+from limite.core.checkpoint.tensors import Storable, make_all
 from limite.core.errors import LimiteError, RunFailed
 from limite.core.kinds import LRSchedule, Optimizer
 from limite.core.recipe.declared import DATA, PROTOCOL
+from limite.core.recipe.ranks.weights import Replicated, Weights
 from limite.core.recipe.runners.stepper import Stepper
+from limite.core.train.replay import Row, replay
 
 if TYPE_CHECKING:
     from limite.core.model.decoder import Decoder
     from limite.core.recipe.context import StageContext
-    from limite.core.train.replay import Row
+
+CutT = TypeVar("CutT")
+PartT = TypeVar("PartT")
 
 
 @attrs.define(kw_only=True)
@@ -70,8 +71,17 @@ class TrainingSession:
             context.echo(f"{context.name}: no usable checkpoint; starts from its beginning")
         self.module = self.begin(restored=saved is not None)
         keep_less_of(self.module, recompute)
+        if saved is not None:
+            expected = context.contract_at(saved.step)
+            if saved.contract != expected:
+                raise LimiteError(
+                    f"{saved.path} is not a checkpoint of this stage of this recipe: it was "
+                    f"written under {dict(saved.contract)}, here it is {expected}"
+                )
+            restore_module(self.module, saved.payloads[self.payload])
         self.stepper = Stepper(
             module=self.module,
+            weights=self.held(),
             settings=optimizer,
             lr_schedule=lr_schedule,
             total_updates=total_updates,
@@ -84,14 +94,9 @@ class TrainingSession:
         """Steps of this stage whose checkpoints stay, beside the newest."""
         self.saved_payloads: Mapping[str, Mapping[str, torch.Tensor]] = {}
         if saved is not None:
-            expected = context.contract_at(saved.step)
-            if saved.contract != expected:
-                raise LimiteError(
-                    f"{saved.path} is not a checkpoint of this stage of this recipe: it was "
-                    f"written under {dict(saved.contract)}, here it is {expected}"
-                )
-            restore_module(self.module, saved.payloads[self.payload])
-            restore_optimizer(self.optimizer, saved.payloads["optimizer"], saved.state["optimizer"])
+            self.weights.restore_optimizer(
+                self.optimizer, saved.payloads["optimizer"], saved.state["optimizer"]
+            )
             self.clocks = Clocks(**saved.state["clocks"])
             self.saved_state = saved.state["stage"]
             self.saved_payloads = saved.payloads
@@ -112,6 +117,16 @@ class TrainingSession:
             self.context.load_start_weights(decoder)
         return decoder
 
+    def held(self) -> Weights:
+        """The weights as they are held while they are trained."""
+        ranks = self.context.ranks
+        if not ranks.sharded:
+            return Replicated(self.module, ranks)
+        # Imported late: what shares out is heavy, and most runs have one process.
+        from limite.core.recipe.ranks.sharded import Sharded
+
+        return Sharded(self.decoder, ranks, lambda: self.context.new_decoder(values=False))
+
     @property
     def decoder(self) -> Decoder:
         """The policy being trained."""
@@ -125,6 +140,33 @@ class TrainingSession:
         """Those of the rows of an update that this rank computes."""
         mine = self.context.ranks.share([len(row.prompt) + len(row.completion) for row in rows])
         return rows[mine.start : mine.stop]
+
+    @property
+    def weights(self) -> Weights:
+        """The weights being trained, and how they are held."""
+        return self.stepper.weights
+
+    def rounds(self, cuts: Sequence[CutT], read: Callable[[CutT], PartT]) -> Iterator[PartT]:
+        """What ``read`` makes of each of this rank's micro-batches, its backward pass to follow.
+
+        Where weights are shared out, a rank with fewer micro-batches than others takes part in
+        their passes with one token that counts for nothing.
+        """
+        missing = self.weights.left_out(len(cuts), f"the micro-batches of {self.place}")
+        yield from map(read, cuts)
+        for _ in range(missing):
+            said = replay(self.decoder, [Row(prompt=[0], completion=[0])])
+            accumulate(said.logp.sum() * 0.0)
+
+    @property
+    def place(self) -> str:
+        """Where the stage is, in words."""
+        return self.context.place(self.clocks.step)
+
+    def whole_decoder(self) -> AbstractContextManager[Decoder]:
+        """Within it, the policy with all its weights as they are now: for reading only."""
+        whole = self.weights.whole(f"the whole weights of {self.place}")
+        return cast("AbstractContextManager[Decoder]", whole)
 
     def renew_optimizer(self) -> None:
         """An optimizer that remembers nothing."""
@@ -140,7 +182,7 @@ class TrainingSession:
         A loss or gradient that is not finite raises ``RunFailed`` before anything is changed.
         """
         where = self.context.place(self.clocks.step)
-        self.context.ranks.sum_gradients(self.module.parameters(), where)
+        self.weights.sum_gradients(where)
         try:
             rate, norm, moved = self.stepper.update(loss, self.clocks.updates, where=where)
         except RunFailed as error:
@@ -175,14 +217,20 @@ class TrainingSession:
         context = self.context
         if context.ranks.world_size > 1:
             where = context.place(self.clocks.step)
-            context.ranks.same(fingerprint(self.module), f"the weights of {where}")
-        if not context.writes:
-            return
+            context.ranks.same(fingerprint(self.weights.replicated()), f"the weights of {where}")
         tensors, numbers = optimizer_payload(self.optimizer)
+        everything: dict[str, Mapping[str, Storable]] = {
+            self.payload: self.weights.payload(),
+            "optimizer": self.weights.whole_state(self.optimizer, tensors),
+            **(payloads or {}),
+        }
+        if not context.writes:
+            make_all(everything)
+            return
         self.context.writer.write(
             self.context.checkpoints,
             self.clocks.step,
-            {self.payload: module_payload(self.module), "optimizer": tensors, **(payloads or {})},
+            everything,
             {
                 "optimizer": numbers,
                 "clocks": attrs.asdict(self.clocks),
@@ -208,10 +256,10 @@ def keep_less_of(module: nn.Module, recompute: bool) -> None:
             each.recompute = recompute
 
 
-def fingerprint(module: nn.Module) -> list[int]:
-    """Numbers that differ, as good as surely, where a bit of any weight does."""
+def fingerprint(parameters: Sequence[nn.Parameter]) -> list[int]:
+    """Numbers that differ, as good as surely, where a bit of any parameter does."""
     found = []
-    for parameter in module.parameters():
+    for parameter in parameters:
         bits = parameter.detach().reshape(-1).view(torch.uint8).to(torch.int64)
         places = torch.arange(bits.numel(), device=bits.device) % 8191
         found.append(int((bits * (places + 1)).sum()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import attrs
@@ -162,15 +162,17 @@ def run(context: StageContext) -> dict[str, Any]:
     objective = cast(Objective, stage.objective)
     needs = getattr(objective, "needs", None)
 
-    def parts(rows: Sequence[Row]) -> Iterator[Part]:
+    def cuts(rows: Sequence[Row]) -> list[list[Row]]:
         lengths = [len(row.prompt) + len(row.completion) for row in rows]
-        for part in microbatches(lengths, stage.microbatch_tokens or sum(lengths)):
-            some = [rows[index] for index in part]
-            said = replay(session.decoder, some, entropy=needs is None or "entropy" in needs)
-            columns = {"logp": said.logp}
-            if said.entropy is not None:
-                columns["entropy"] = said.entropy
-            yield said.mask, columns
+        found = microbatches(lengths, stage.microbatch_tokens or sum(lengths))
+        return [[rows[index] for index in part] for part in found]
+
+    def read(rows: Sequence[Row]) -> Part:
+        said = replay(session.decoder, rows, entropy=needs is None or "entropy" in needs)
+        columns = {"logp": said.logp}
+        if said.entropy is not None:
+            columns["entropy"] = said.entropy
+        return said.mask, columns
 
     def step(number: int) -> Figures:
         begun = session.clocks.data_step
@@ -183,7 +185,8 @@ def run(context: StageContext) -> dict[str, Any]:
             response_tokens=context.model.context,
         )
         session.clocks.tokens += sum(len(row.prompt) + len(row.completion) for row in rows)
-        return update(session, objective, parts(session.share(rows)), totals)
+        parts = session.rounds(cuts(session.share(rows)), read)
+        return update(session, objective, parts, totals)
 
     train(session, stage, step, state=lambda: reading.cursor)
     return {**outcome(session), "documents": len(reading.documents), **reading.told}

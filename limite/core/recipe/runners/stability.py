@@ -68,7 +68,8 @@ class Watch:
             found.saved = list(saved["checkpoints"])
         elif found.requests:
             # What a stage begins with counts: it may never be as good again.
-            found.stability.note_rates(found.rates(session.decoder))
+            with session.whole_decoder() as policy:
+                found.stability.note_rates(found.rates(policy))
         return found
 
     def _requests(self, probe: Probe) -> tuple[Request, ...]:
@@ -117,7 +118,10 @@ class Watch:
 
     def after(self, step: int, metrics: Figures) -> dict[str, float]:
         """Takes note of a finished step; what there is to report of it."""
-        rates = self.rates(self.session.decoder) if self.asks(step) else None
+        rates = None
+        if self.asks(step):
+            with self.session.whole_decoder() as policy:
+                rates = self.rates(policy)
         verdicts = self.stability.see(
             step,
             gates=self._gates(metrics),

@@ -2,34 +2,46 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import attrs
 import torch
 from torch import nn
 
 from limite.core.health.numerics import check_loss
 from limite.core.kinds import LRSchedule, Optimizer
+from limite.core.recipe.ranks.weights import Replicated, Weights
 from limite.core.train.clip import clip_gradient_norm
 from limite.core.train.norms import distance
 
 
 @attrs.define(kw_only=True, eq=False)
 class Stepper:
-    """Applies updates to ``module``. How many there were is the caller's to know."""
+    """Applies updates to ``module``. How many there were is the caller's to know.
+
+    ``weights`` say how those of ``module`` are held: whole in this process, if nothing is said.
+    """
 
     module: nn.Module
     settings: Optimizer
     lr_schedule: LRSchedule
     total_updates: int
     clip_norm: float
+    weights: Weights = attrs.field()
     optimizer: torch.optim.Optimizer = attrs.field(init=False)
     initial_rates: list[float] = attrs.field(init=False)
+
+    @weights.default
+    def _whole(self) -> Weights:
+        return Replicated(self.module)
 
     def __attrs_post_init__(self) -> None:
         self.renew()
 
     def renew(self) -> None:
         """An optimizer that remembers nothing."""
-        self.optimizer = self.settings.build(self.module.named_parameters())
+        self.optimizer = self.settings.build(self.weights.named())
+        self.weights.prepare(self.optimizer)
         self.initial_rates = [group["lr"] for group in self.optimizer.param_groups]
 
     def rate(self, updates: int) -> float:
@@ -47,10 +59,11 @@ class Stepper:
         """
         check_loss(loss, where=where)
         rate = self.rate(updates)
-        norm = clip_gradient_norm(self.module.parameters(), self.clip_norm, where=where)
+        trained = [each for _, each in self.weights.named()]
+        norm = clip_gradient_norm(trained, self.clip_norm, where=where, norm=self.weights.norm)
         # Only what has a gradient moves. Activations are gone by now, so there is room for a copy.
-        moving = [each for each in self.module.parameters() if each.grad is not None]
+        moving = [each for each in trained if each.grad is not None]
         before = [each.detach().clone() for each in moving]
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        return rate, norm, distance(moving, before)
+        return rate, norm, distance(moving, before, partial(self.weights.norm, moving))

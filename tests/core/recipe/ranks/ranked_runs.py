@@ -29,7 +29,7 @@ from limite.core.cli.ending import run_program
 from limite.core.cli.main import cli
 from limite.core.recipe import engine
 from limite.core.recipe.context import StageContext
-from limite.core.recipe.ranks import launch  # noqa: F401
+from limite.core.recipe.ranks import launch, sharded  # noqa: F401
 from limite.core.recipe.runners import rl, sft  # noqa: F401
 
 

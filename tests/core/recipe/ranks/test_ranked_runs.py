@@ -66,6 +66,7 @@ def told(folder: Path) -> dict[str, dict[str, Any]]:
         {
             "one": order(folder, "one", 1),
             "two": order(folder, "two", 2),
+            "sharded": order(folder, "sharded", 2, "--shard"),
             "killed": order(folder, "killed", 2, timeout_s=4, kill=killed),
             "killed, again": again(folder, "killed", 2),
             "hangs": order(folder, "hangs", 2, timeout_s=3, kill=stopped),
@@ -103,6 +104,70 @@ def metrics(run: Path, stage: str) -> list[dict[str, Any]]:
 def test_ranks_learn_what_one_process_learns(folder: Path, told: dict[str, dict[str, Any]]) -> None:
     assert told["two"]["codes"] == [0, 0], told["two"]["said"]
     learned_alike(folder, "two")
+
+
+def test_ranks_that_share_out_the_weights_learn_the_same(
+    folder: Path, told: dict[str, dict[str, Any]]
+) -> None:
+    assert told["sharded"]["codes"] == [0, 0], told["sharded"]["said"]
+    learned_alike(folder, "sharded")
+    assert read_json(folder / "sharded" / "receipt.json")["hardware"]["sharded"] is True
+    files = [
+        {str(each.relative_to(run)) for each in run.rglob("*")}
+        for run in (folder / "one", folder / "sharded")
+    ]
+    assert files[0] == files[1]
+
+
+@pytest.mark.nightly
+def test_shared_out_weights_on_more_ranks_and_on_others_later(folder: Path) -> None:
+    falls = {
+        name: fallen(folder, name, stage, lines, rank, "SIGKILL")
+        for name, stage, lines, rank in (
+            ("killed in sft", SFT, 25, 1),
+            ("killed in rl", RL, 1, 0),
+            ("then whole", SFT, 25, 3),
+            ("then more", RL, 2, 2),
+        )
+    }
+    shard = ("--shard",)
+    done = carried_out(
+        {
+            "one": order(folder, "one", 1),
+            "two": order(folder, "two", 2, *shard),
+            "four": order(folder, "four", 4, *shard),
+            "eight": order(folder, "eight", 8, *shard),
+            "killed in sft": order(
+                folder, "killed in sft", 2, *shard, timeout_s=4, kill=falls["killed in sft"]
+            ),
+            "killed in rl": order(
+                folder, "killed in rl", 2, *shard, timeout_s=4, kill=falls["killed in rl"]
+            ),
+            "then whole": order(
+                folder, "then whole", 4, *shard, timeout_s=4, kill=falls["then whole"]
+            ),
+            "then more": order(
+                folder, "then more", 4, *shard, timeout_s=4, kill=falls["then more"]
+            ),
+            "killed in sft, again": again(folder, "killed in sft", 2),
+            "killed in rl, again": again(folder, "killed in rl", 2),
+            "then whole, again": again(folder, "then whole", 1),
+            "then more, again": again(folder, "then more", 8),
+        }
+    )
+    for name, each in done.items():
+        if name in falls:
+            assert 0 not in each["codes"], name
+        else:
+            assert set(each["codes"]) == {0}, each["said"]
+    assert "sharded: True -> (absent)" in done["then whole, again"]["said"][0]
+    assert "ranks: 4 -> 8" in done["then more, again"]["said"][0]
+    for run in ("two", "four", "eight", *falls):
+        learned_alike(folder, run)
+    for run in ("killed in sft", "killed in rl"):
+        wanted, found = tensors(folder / "two"), tensors(folder / run)
+        assert [name for name in wanted if not torch.equal(wanted[name], found[name])] == []
+        assert metrics(folder / "two", RL) == metrics(folder / run, RL)
 
 
 @pytest.mark.nightly
