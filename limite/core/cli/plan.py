@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import attrs
 import click
 
 from limite.core.cli.sizes import parse_bytes, shown_bytes
@@ -12,28 +13,19 @@ from limite.core.cli.table import show_json, show_table
 from limite.core.errors import LimiteError, did_you_mean
 
 if TYPE_CHECKING:
-    from limite.core.recipe.memory_plan import MemoryPlan, StageMemory
+    from collections.abc import Sequence
+
+    from limite.core.recipe.memory_parts import MemoryPlan, StageMemory
+    from limite.core.recipe.time_plan import StageTime
 
 GB = 1000**3
-GPUS = {
-    "a100-40": 40,
-    "a100-80": 80,
-    "h100": 80,
-    "h200": 141,
-    "b200": 180,
-    "l4": 24,
-    "l40s": 48,
-    "rtx-3090": 24,
-    "rtx-4090": 24,
-    "t4": 16,
-}
-"""What makers say that a card holds, in GB of 10**9 bytes."""
+KINDS = "a100-40, a100-80, h100, h200, b200, l4, l40s, rtx-3090, rtx-4090, t4"
 
 
 @click.command()
 @click.argument("recipe", type=click.Path(path_type=Path))
 @click.option("--gpus", type=click.IntRange(1, 100_000), default=1, help="How many there are.")
-@click.option("--gpu", help=f"Which: {', '.join(GPUS)}.")
+@click.option("--gpu", help=f"Which: {KINDS}.")
 @click.option("--gpu-memory", metavar="SIZE", help="Or what each holds, as 80GB.")
 @click.option(
     "--dtype",
@@ -58,19 +50,25 @@ def plan(
 
     Weights, gradients and moments are shared out over the GPUs, as FSDP does. Nothing is trained
     and no weights are read. These are estimates: runtimes and allocators need something besides.
+    With --gpu, a time as well that no stage can fall below.
     """
     size = _memory(gpu, gpu_memory)
     # Imported late: the shapes of a model need torch, and `limite --help` does not.
     from limite.core.discover import load_registry
-    from limite.core.recipe.check import memory_of_file
-    from limite.core.recipe.memory_plan import Machine
+    from limite.core.recipe.check import plans_of_file
+    from limite.core.recipe.gpus import GPUS
+    from limite.core.recipe.memory_parts import Machine
+    from limite.core.recipe.time_plan import times_of
 
     machine = Machine(gpus=gpus, gpu_bytes=size, dtype=dtype, sharded=not replicated)
-    found = memory_of_file(recipe, overrides, load_registry(), machine)
+    found, cost = plans_of_file(recipe, overrides, load_registry(), machine)
+    times = None if gpu is None else times_of(found, cost, GPUS[gpu.lower()])
     if as_json:
-        show_json(found.plain())
+        told = None if times is None else [attrs.asdict(each) for each in times]
+        show_json({**found.plain(), "times": told})
     else:
         show(str(recipe), found)
+        show_times(times)
 
 
 def _memory(gpu: str | None, gpu_memory: str | None) -> int:
@@ -81,10 +79,12 @@ def _memory(gpu: str | None, gpu_memory: str | None) -> int:
     if gpu_memory is not None:
         return parse_bytes(gpu_memory, "--gpu-memory")
     assert gpu is not None
+    from limite.core.recipe.gpus import GPUS
+
     if gpu.lower() not in GPUS:
         near = did_you_mean(gpu.lower(), GPUS) or f"; there are {', '.join(GPUS)}"
         raise LimiteError(f"--gpu: unknown GPU {gpu!r}{near}, and --gpu-memory for others")
-    return GPUS[gpu.lower()] * GB
+    return GPUS[gpu.lower()].memory_gb * GB
 
 
 def show(recipe: str, plan: MemoryPlan) -> None:
@@ -116,10 +116,45 @@ def show(recipe: str, plan: MemoryPlan) -> None:
         if _learns(stage):
             click.echo(
                 f"{stage.name}: activations {shown_bytes(stage.activations_kept)} kept, "
-                f"{shown_bytes(stage.activations_recomputed)} with recompute"
+                f"{shown_bytes(stage.activations_recomputed)} with recompute; at most "
+                f"{stage.most_tokens:,} tokens fit at once"
             )
         for note in stage.notes:
             click.echo(f"{stage.name}: {note}")
+
+
+def show_times(times: Sequence[StageTime] | None) -> None:
+    """At least how long the stages take, and on what that rests."""
+    if times is None:
+        click.echo("no time is told: name the GPU with --gpu, whose peaks are known")
+        return
+    show_table(
+        ("STAGE", "AT LEAST", "LEARNING", "SAMPLING", "BOUND BY"),
+        [
+            (
+                each.name,
+                shown_seconds(each.seconds),
+                shown_seconds(each.learning_s),
+                shown_seconds(each.sampling_s),
+                each.bound_by,
+            )
+            for each in times
+        ],
+    )
+    click.echo(
+        "times are what the published peaks of arithmetic, memory and links allow, all responses "
+        "at their full budget, nothing lost and nothing waited for; expect a few times as long"
+    )
+
+
+def shown_seconds(seconds: float) -> str:
+    """A time as people say it."""
+    if not seconds:
+        return "-"
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min"), (1, "s")):
+        if seconds >= size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds * 1000:.3g} ms"
 
 
 def _learns(stage: StageMemory) -> bool:

@@ -26,7 +26,8 @@ from limite.core.recipe.eval_checks import eval_faults
 from limite.core.recipe.kernel_checks import kernel_survey
 from limite.core.recipe.load import LoadedRecipe, draft_recipe, finished, in_order
 from limite.core.recipe.made_checks import made_faults, own_faults, taught_faults
-from limite.core.recipe.memory_plan import Machine, MemoryPlan, memory_plan
+from limite.core.recipe.memory_parts import Machine, MemoryPlan
+from limite.core.recipe.memory_plan import memory_plan
 from limite.core.recipe.models import synthetic_faults
 from limite.core.recipe.naming import earlier_stages, misnamed, policies_before
 from limite.core.recipe.objective_checks import (
@@ -116,13 +117,17 @@ def _sound(
     return finished(draft, registry), found
 
 
-def memory_of_file(
+def plans_of_file(
     path: str | Path, overrides: Sequence[str], registry: Registry, machine: Machine
-) -> MemoryPlan:
-    """What a recipe takes of the GPUs of a machine; a SettingsError lists every mistake in it."""
+) -> tuple[MemoryPlan, Plan]:
+    """What a recipe takes of the GPUs of a machine, and its cost.
+
+    A SettingsError lists every mistake in it.
+    """
     loaded, found = _sound(path, overrides, registry)
     assert found.decoder is not None
-    return memory_plan(loaded.recipe, found.decoder, found.texts, machine)
+    memory = memory_plan(loaded.recipe, found.decoder, found.texts, machine)
+    return memory, found.plan(loaded.recipe, registry)
 
 
 def check_recipe(loaded: LoadedRecipe, registry: Registry) -> Plan:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 import torch
 
 from limite.core.discover import load_registry
 from limite.core.errors import SettingsError
 from limite.core.model.init import build_decoder
-from limite.core.recipe.check import memory_of_file
-from limite.core.recipe.memory_plan import Machine, MemoryPlan, StageMemory, state_bytes
+from limite.core.recipe.check import plans_of_file
+from limite.core.recipe.gpus import GPUS
+from limite.core.recipe.memory_parts import Machine, MemoryPlan, StageMemory, state_bytes
 from limite.core.recipe.models import model_named
+from limite.core.recipe.time_plan import times_of
 from limite.plugins.optimizers.adamw import AdamW
 from limite.plugins.optimizers.muon import Muon
 
@@ -23,7 +27,7 @@ PROGRAMME = Path(__file__).parents[1] / "recipe" / "programme.toml"
 
 def plan(path: Path = PROGRAMME, *sets: str, **machine: Any) -> MemoryPlan:
     given = {"gpus": 1, "gpu_bytes": 10**9, "dtype": "float32", **machine}
-    return memory_of_file(path, sets, load_registry(), Machine(**given))
+    return plans_of_file(path, sets, load_registry(), Machine(**given))[0]
 
 
 def stage(found: MemoryPlan, name: str) -> StageMemory:
@@ -98,6 +102,64 @@ def test_models_beside_the_policy_are_counted() -> None:
     assert parts(found, "kd")["teacher"] == parts(found, "kd")["weights"]
 
 
+def test_models_beside_the_policy_are_whole_on_every_gpu() -> None:
+    sets = ("stages.rl.reference=base", "stages.rl.objective={type='grpo', beta=0.1}")
+    told = parts(plan(PROGRAMME, *sets, gpus=4), "rl")
+    assert told["reference"] == 4 * told["weights"]
+
+
+def test_a_stage_that_one_rank_does_alone_has_one_gpu() -> None:
+    assert parts(plan(gpus=4), "kd")["weights"] == 4 * parts(plan(gpus=4), "rl")["weights"]
+    assert stage(plan(gpus=4), "after").wanted == stage(plan(), "after").wanted
+
+
+@pytest.mark.parametrize("recompute", ["true", "false"])
+def test_the_most_tokens_are_those_that_fit(recompute: str) -> None:
+    sets = [f"stages.rl.recompute={recompute}"]
+    for size in (10**9, 10**8):
+        found = plan(PROGRAMME, *sets, gpu_bytes=size)
+        most = stage(found, "rl").most_tokens
+        rl = next(part.bytes for part in stage(found, "rl").parts if part.name == "activations")
+        fixed = stage(found, "rl").at("learning") - rl - parts(found, "rl")["logits"]
+        each = rl / stage(found, "rl").tokens
+        logits = parts(found, "rl")["logits"] / min(stage(found, "rl").tokens, 512)
+        taken = fixed + most * each + min(most, 512) * logits
+        assert size - 2 * (each + logits) < taken <= size + each
+
+
+def test_what_fits_on_more_gpus_is_told() -> None:
+    one = plan()
+    learning = stage(one, "rl").at("learning")
+    notes = stage(plan(gpu_bytes=learning // 2), "rl").notes
+    told = next(note for note in notes if note.startswith("fits as it is on "))
+    gpus = int(told.removeprefix("fits as it is on ").split()[0].replace(",", ""))
+    assert stage(plan(gpus=gpus, gpu_bytes=learning // 2), "rl").at("learning") <= learning // 2
+    assert stage(plan(gpus=gpus // 2, gpu_bytes=learning // 2), "rl").bytes > learning // 2
+
+
+def test_no_stage_is_quicker_than_peaks_allow() -> None:
+    registry = load_registry()
+    gpu = GPUS["h200"]
+    machine = Machine(gpus=1, gpu_bytes=10**9, dtype="float32")
+    memory, cost = plans_of_file(PROGRAMME, (), registry, machine)
+    one = {each.name: each for each in times_of(memory, cost, gpu)}
+    for each in cost.stages:
+        if each.name in one:
+            assert one[each.name].seconds >= each.operations / (67 * 1e12) * (1 - 1e-9)
+    assert one["after"].learning_s == 0 or one["after"].sampling_s > 0
+    # Small models are bound by reading weights for every token.
+    assert one["rl"].bound_by == "memory"
+    slower = attrs.evolve(gpu, memory_gbs=gpu.memory_gbs / 2)
+    again = {each.name: each for each in times_of(memory, cost, slower)}
+    assert again["rl"].sampling_s == pytest.approx(2 * one["rl"].sampling_s)
+    assert again["rl"].learning_s == one["rl"].learning_s
+    shared, cost = plans_of_file(PROGRAMME, (), registry, attrs.evolve(machine, gpus=4))
+    four = {each.name: each for each in times_of(shared, cost, gpu)}
+    assert four["rl"].learning_s >= one["rl"].learning_s / 4
+    # One rank does it alone.
+    assert four["kd"] == one["kd"]
+
+
 def test_mistakes_are_told_before_anything_is_reckoned() -> None:
     with pytest.raises(SettingsError, match="did you mean 'teacher'"):
         plan(PROGRAMME, "stages.kd.teacher=techer")
@@ -117,3 +179,9 @@ def test_the_command(limite: Callable[..., Any], monkeypatch: Any) -> None:
     assert heads.split()[:4] == ["STAGE", "TYPE", "LEARNING", "SAMPLING"]
     assert rows[0].split()[:2] == ["base", "pretrain"]
     assert any(line.startswith("rl: activations ") for line in rows)
+    assert "no time is told: name the GPU" in ended.out
+    ended = limite("plan", str(PROGRAMME), "--gpus", "8", "--gpu", "h200")
+    assert "AT LEAST" in ended.out
+    assert "published peaks" in ended.out
+    ended = limite("plan", str(PROGRAMME), "--gpu", "h200", "--json")
+    assert {each["name"] for each in json.loads(ended.out)["times"]} >= {"rl", "kd"}
