@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 
 from limite.core.actor.rendezvous import Store
@@ -15,10 +15,25 @@ EVERY_S = 0.5
 class Beats:
     """Within ``with``, this rank beats; ``lost`` names those that have fallen silent.
 
-    A process that was killed or stopped is silent; one that waits for others is not.
+    A process that was killed or stopped is silent; one that waits for others is not. ``unheard``
+    is called, in a thread, once the store has not taken a beat for ``patience_s``: whoever asks
+    that store for anything waits in vain then, and cannot be told.
     """
 
-    def __init__(self, store: Store, *, rank: int, world_size: int) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        rank: int,
+        world_size: int,
+        patience_s: float = float("inf"),
+        unheard: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._patience_s = patience_s
+        self._unheard = unheard
+        self._count = 0
+        self._joined = threading.Event()
+        self._watch = threading.Thread(target=self._look_on, name="beats-watch", daemon=True)
         self._store = store
         self._rank = rank
         self._others = [each for each in range(world_size) if each != rank]
@@ -29,6 +44,8 @@ class Beats:
     def __enter__(self) -> Beats:
         self._store.set(_key(self._rank), "0")
         self._thread.start()
+        if self._patience_s < float("inf"):
+            self._watch.start()
         return self
 
     def __exit__(
@@ -39,14 +56,25 @@ class Beats:
     ) -> None:
         self._ended.set()
         self._thread.join()
+        self._joined.set()
 
     def _go_on(self) -> None:
-        count = 0
         while not self._ended.wait(EVERY_S):
-            count += 1
             try:
-                self._store.set(_key(self._rank), str(count))
+                self._store.set(_key(self._rank), str(self._count + 1))
+                self._store.check([_key(self._rank)])  # which waits for an answer
             except RuntimeError:  # the store is gone, and with it those who would look
+                self._joined.set()
+                return
+            self._count += 1
+
+    def _look_on(self) -> None:
+        # Counted in looks, not by the clock: a process that stood still itself is to go on.
+        seen, looks = -1, 0
+        while not self._joined.wait(EVERY_S):
+            seen, looks = self._count, 0 if seen != self._count else looks + 1
+            if looks * EVERY_S > self._patience_s:
+                self._unheard()
                 return
 
     def lost(self, within_s: float = 6 * EVERY_S) -> list[int]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
@@ -62,7 +64,13 @@ class Together:
         self._followed = 0
         self._store = store
         self._reduce = reduce
-        self._beats = Beats(store, rank=rank, world_size=world_size)
+        self._beats = Beats(
+            store,
+            rank=rank,
+            world_size=world_size,
+            patience_s=min(SILENT_S, timeout_s),
+            unheard=self._cut_off,
+        )
         self.host, self.actors = (
             StoreRendezvous(
                 store,
@@ -90,6 +98,16 @@ class Together:
             if self.ended() is None:
                 told = str(error) or type(error).__name__
                 self._store.set(ENDED, json.dumps({"rank": self.rank, "told": told}))
+
+    def _cut_off(self) -> None:
+        """Ends this process, whose main thread may wait for an answer that will never come."""
+        sys.stderr.write(
+            f"error: rank {self.rank} of {self.world_size} has had no answer from the store of "
+            f"the ranks for {min(SILENT_S, self.timeout_s):.0f} s: the host that keeps it, "
+            "that of rank 0, stands still or cannot be reached\n"
+        )
+        sys.stderr.flush()
+        os._exit(1)
 
     def ended(self) -> str | None:
         """What a rank that ended by an error has left word of; None while all is well."""

@@ -124,10 +124,10 @@ def test_shared_out_weights_on_more_ranks_and_on_others_later(folder: Path) -> N
     falls = {
         name: fallen(folder, name, stage, lines, rank, "SIGKILL")
         for name, stage, lines, rank in (
-            ("killed in sft", SFT, 25, 1),
-            ("killed in rl", RL, 1, 0),
-            ("then whole", SFT, 25, 3),
-            ("then more", RL, 2, 2),
+            ("killed-in-sft", SFT, 25, 1),
+            ("killed-in-rl", RL, 1, 0),
+            ("then-whole", SFT, 25, 3),
+            ("then-more", RL, 2, 2),
         )
     }
     shard = ("--shard",)
@@ -137,22 +137,22 @@ def test_shared_out_weights_on_more_ranks_and_on_others_later(folder: Path) -> N
             "two": order(folder, "two", 2, *shard),
             "four": order(folder, "four", 4, *shard),
             "eight": order(folder, "eight", 8, *shard),
-            "killed in sft": order(
-                folder, "killed in sft", 2, *shard, timeout_s=4, kill=falls["killed in sft"]
+            "killed-in-sft": order(
+                folder, "killed-in-sft", 2, *shard, timeout_s=4, kill=falls["killed-in-sft"]
             ),
-            "killed in rl": order(
-                folder, "killed in rl", 2, *shard, timeout_s=4, kill=falls["killed in rl"]
+            "killed-in-rl": order(
+                folder, "killed-in-rl", 2, *shard, timeout_s=4, kill=falls["killed-in-rl"]
             ),
-            "then whole": order(
-                folder, "then whole", 4, *shard, timeout_s=4, kill=falls["then whole"]
+            "then-whole": order(
+                folder, "then-whole", 4, *shard, timeout_s=4, kill=falls["then-whole"]
             ),
-            "then more": order(
-                folder, "then more", 4, *shard, timeout_s=4, kill=falls["then more"]
+            "then-more": order(
+                folder, "then-more", 4, *shard, timeout_s=4, kill=falls["then-more"]
             ),
-            "killed in sft, again": again(folder, "killed in sft", 2),
-            "killed in rl, again": again(folder, "killed in rl", 2),
-            "then whole, again": again(folder, "then whole", 1),
-            "then more, again": again(folder, "then more", 8),
+            "killed-in-sft, again": again(folder, "killed-in-sft", 2),
+            "killed-in-rl, again": again(folder, "killed-in-rl", 2),
+            "then-whole, again": again(folder, "then-whole", 1),
+            "then-more, again": again(folder, "then-more", 8),
         }
     )
     for name, each in done.items():
@@ -160,11 +160,11 @@ def test_shared_out_weights_on_more_ranks_and_on_others_later(folder: Path) -> N
             assert 0 not in each["codes"], name
         else:
             assert set(each["codes"]) == {0}, each["said"]
-    assert "sharded: True -> (absent)" in done["then whole, again"]["said"][0]
-    assert "ranks: 4 -> 8" in done["then more, again"]["said"][0]
+    assert "sharded: True -> (absent)" in done["then-whole, again"]["said"][0]
+    assert "ranks: 4 -> 8" in done["then-more, again"]["said"][0]
     for run in ("two", "four", "eight", *falls):
         learned_alike(folder, run)
-    for run in ("killed in sft", "killed in rl"):
+    for run in ("killed-in-sft", "killed-in-rl"):
         wanted, found = tensors(folder / "two"), tensors(folder / run)
         assert [name for name in wanted if not torch.equal(wanted[name], found[name])] == []
         assert metrics(folder / "two", RL) == metrics(folder / run, RL)
