@@ -160,7 +160,7 @@ def test_shared_out_weights_on_more_ranks_and_on_others_later(folder: Path) -> N
             assert 0 not in each["codes"], name
         else:
             assert set(each["codes"]) == {0}, each["said"]
-    assert "sharded: True -> (absent)" in done["then-whole, again"]["said"][0]
+    assert "hardware.sharded: true -> (absent)" in done["then-whole, again"]["said"][0]
     assert "ranks: 4 -> 8" in done["then-more, again"]["said"][0]
     for run in ("two", "four", "eight", *falls):
         learned_alike(folder, run)

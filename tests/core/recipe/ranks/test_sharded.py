@@ -68,7 +68,8 @@ def holds(told: Sequence[Mapping[str, Any]], ranks: int) -> None:
             assert each["counted"] == [[weights, PASSES * everything]] * 2
         first = told[0][name]
         assert first["weights"] < close
-        assert first["moments"] < close
+        # Moments are of gradients at weights that are that far apart.
+        assert first["moments"] < 50 * close
         if name in ("adamw", "muon"):
             assert max(each[name]["restored"] for each in told) < close
 
