@@ -129,21 +129,26 @@ class Sharded:
         self._ranks.host.arrive(what)
         if self._copy is None:
             self._copy = self._another().eval().requires_grad_(False)
-        values = module_payload(self._copy)
+        copy = self._copy
+        places: dict[str, Tensor] = dict(copy.named_buffers())
+        places |= dict(copy.named_parameters(remove_duplicate=False))
+        values = module_payload(self.module)
         try:
-            for name, value in module_payload(self.module).items():
-                taken, part = values[name], self._parts.get(name)
-                taken.untyped_storage().resize_(taken.numel() * taken.element_size())
+            for name, value in values.items():
+                part = self._parts.get(name)
                 if part is None:
-                    taken.copy_(value)
-                else:
-                    with self._ranks.collective(what):
-                        part.pieces.gather_into(taken, part.own.detach(), self._ranks)
-            yield self._copy
+                    places[name].data = value.clone()
+                    continue
+                own = part.own.detach()
+                places[name].data = own.new_empty(part.pieces.shape)
+                with self._ranks.collective(what):
+                    part.pieces.gather_into(places[name].data, own, self._ranks)
+            yield copy
         finally:
-            # Its memory is taken only while it is wanted.
-            for taken in values.values():
-                taken.untyped_storage().resize_(0)
+            # Memory is taken only while it is wanted.
+            for name, value in values.items():
+                empty = torch.empty(0, dtype=value.dtype, device=places[name].device)
+                places[name].data = empty
 
     def payload(self) -> Mapping[str, Storable]:
         return {
