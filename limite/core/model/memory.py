@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from limite.core.model.settings import DecoderSpec
+from limite.core.model.spec import ModelSpec
 
 if TYPE_CHECKING:
     from limite.core.model.decoder import Decoder
@@ -25,11 +26,18 @@ def training_bytes(
     """Beside the weights: gradients, moments, and what the backward pass keeps of each layer.
 
     All in float32. ``tokens`` are those that go through the model at once. With ``recompute`` two
-    states of each layer are kept, and the rest of one layer at a time.
+    states of each layer are kept, and the rest of one layer at a time. Widths are counted as the
+    blocks of a family keep them; those of a layer that mixes earlier states are what its mixtures
+    take at their fullest, as it was measured.
     """
-    heads = (2 * spec.heads + 4 * spec.kv_heads) * spec.head_width
-    inside = 10 * spec.width + 4 * spec.mlp_width + heads
-    kept = inside + spec.layers * 2 * spec.width if recompute else spec.layers * inside
+    mixing = len(spec.mudd_layers or ()) if isinstance(spec, ModelSpec) else 0
+    states = 6 if isinstance(spec, ModelSpec) else 4
+    heads = (3 * spec.heads + 2 * spec.kv_heads) * spec.head_width
+    inside = states * spec.width + 4 * spec.mlp_width + heads
+    if recompute:
+        kept = inside + spec.layers * 2 * spec.width + mixing * 6 * spec.width
+    else:
+        kept = spec.layers * inside + mixing * 18 * spec.width
     return BYTES * ((TRAINED_COPIES - 1) * parameters + tokens * kept)
 
 
