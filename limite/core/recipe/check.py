@@ -117,6 +117,13 @@ def _sound(
     return finished(draft, registry), found
 
 
+def memory_of_file(
+    path: str | Path, overrides: Sequence[str], registry: Registry, machine: Machine
+) -> MemoryPlan:
+    """What a recipe takes of the GPUs of a machine; a SettingsError lists every mistake in it."""
+    return plans_of_file(path, overrides, registry, machine)[0]
+
+
 def plans_of_file(
     path: str | Path, overrides: Sequence[str], registry: Registry, machine: Machine
 ) -> tuple[MemoryPlan, Plan]:
