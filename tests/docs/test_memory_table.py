@@ -48,8 +48,8 @@ def parts(stage: StageMemory, *names: str) -> list[int]:
 
 def test_what_is_always_there(planned: Planned) -> None:
     places = {
-        "all of it, as with `torchrun` today (`--replicated`)": (1, False),
-        "an eighth, shared out over 8 as FSDP does": (8, True),
+        "all of it, as `torchrun` does unless told otherwise (`--replicated`)": (1, False),
+        "an eighth, shared out over 8 with `--shard`": (8, True),
         "a 48th, shared out over 48": (48, True),
     }
     for name, (gpus, sharded) in places.items():
