@@ -22,6 +22,7 @@ MODULES = {
     "evaluations": ("responses graded and reported, from their file to the page", ()),
     "generators": ("problems a second of every family", ()),
     "kernels": ("every operation of the kernel core beside its rivals", ()),
+    "memory": ("the most memory an update over a large vocabulary, and loading 1B, hold", ()),
     "models": ("loading, reading and writing of whole models", ("transformers",)),
     "objectives": ("every objective beside a hand-written expression", ()),
     "problems": ("problems made and judged a second", ("reasoning-gym", "math-verify")),

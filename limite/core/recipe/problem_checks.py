@@ -105,6 +105,7 @@ def problem_faults(
     if keep is not None:
         keep += problems
     texts_of_problems = [each.problem for each in problems]
+    picked: list[str] = []
     if isinstance(stage, SFT):
         unwritten = [*style_faults(problems, stage.styles)]
         yield from unwritten
@@ -122,8 +123,12 @@ def problem_faults(
     documents: list[Document] = []
     try:
         if isinstance(stage, SFT) and not unwritten:
-            documents = make_documents(problems, stage.styles, recipe.tokenizer, seeds)
-        prompts = [len(recipe.tokenizer.render_prompt(each)) for each in problems]
+            documents = make_documents(
+                problems, stage.styles, recipe.tokenizer, seeds, picked=picked
+            )
+            prompts = [each.prompt_tokens for each in documents]
+        else:
+            prompts = [len(recipe.tokenizer.render_prompt(each)) for each in problems]
     except LimiteError as error:  # a chat template may refuse some of them
         yield Fault(("tokenizer",), str(error))
         return

@@ -41,11 +41,17 @@ def make_documents(
     styles: Mapping[str, float],
     tokenizer: Tokenizer,
     seeds: Seeds,
+    *,
+    picked: Sequence[str] | None = None,
 ) -> list[Document]:
-    """One document a problem: its prompt, the solution in its style, the end token."""
+    """One document a problem: its prompt, the solution in its style, the end token.
+
+    ``picked`` is what ``pick_style`` says of each problem, where that is known already.
+    """
     documents = []
-    for problem in problems:
-        style = pick_style(problem, styles, seeds)
+    if picked is None:
+        picked = [pick_style(problem, styles, seeds) for problem in problems]
+    for problem, style in zip(problems, picked, strict=True):
         prompt = tokenizer.render_prompt(problem)
         solution = tokenizer.encode(problem.solutions[style])
         documents.append(
