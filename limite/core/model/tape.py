@@ -107,18 +107,13 @@ class Recording:
         memory += [given[number].untyped_storage() for number in self.outside]
         memory += [_storage(size) for size in self.bytes]
 
-        def there(value: Any) -> Any:
-            if isinstance(value, View):
-                return value.on(memory)
-            return [there(each) for each in value] if isinstance(value, list) else value
-
         return Tape(
             [view.on(memory) for view in self.inputs],
             [
                 partial(
                     function,
-                    *map(there, arguments),
-                    **{name: there(each) for name, each in named.items()},
+                    *(_there(each, memory) for each in arguments),
+                    **{name: _there(each, memory) for name, each in named.items()},
                 )
                 for function, arguments, named in self.calls
             ],
@@ -277,29 +272,42 @@ class _Recorder(TorchDispatchMode):
         laid, sizes = _laid_out(self.memory)
         numbers |= {address: before + place for address, place in laid.items()}
 
-        def described(value: Any) -> Any:
-            if isinstance(value, Tensor):
-                number = numbers.get(_address(value))
-                return value if number is None else View.of(value, number)
-            if isinstance(value, (tuple, list)):
-                return [described(each) for each in value]
-            return value
-
         return Recording(
-            [described(each) for each in inputs],
+            [_described(each, numbers) for each in inputs],
             outside,
             sizes,
             [
                 (
                     function,
-                    tuple(map(described, arguments)),
-                    {name: described(each) for name, each in named.items()},
+                    tuple(_described(each, numbers) for each in arguments),
+                    {name: _described(each, numbers) for name, each in named.items()},
                 )
                 for function, arguments, named in self.calls
             ],
-            described(result),
+            _described(result, numbers),
             shapes_of(given),
         )
+
+
+# Functions of the module: one that calls itself from within another is part of a cycle, and weights
+# and caches would stay until garbage is looked for.
+
+
+def _described(value: Any, numbers: Mapping[int, int]) -> Any:
+    """Tensors in numbered memory as views, also within lists."""
+    if isinstance(value, Tensor):
+        number = numbers.get(_address(value))
+        return value if number is None else View.of(value, number)
+    if isinstance(value, (tuple, list)):
+        return [_described(each, numbers) for each in value]
+    return value
+
+
+def _there(value: Any, memory: Sequence[torch.UntypedStorage]) -> Any:
+    """Views as tensors, also within lists."""
+    if isinstance(value, View):
+        return value.on(memory)
+    return [_there(each, memory) for each in value] if isinstance(value, list) else value
 
 
 def _laid_out(memory: Mapping[int, _Memory]) -> tuple[dict[int, int], list[int]]:

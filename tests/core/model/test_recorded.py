@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -203,3 +205,33 @@ def test_an_update_of_scales_is_followed(
     monkeypatch.setattr(recorded, "LIVE", 10**9)
     for found, wanted in zip(after, decoded(other, 12), strict=True):
         assert torch.equal(found, wanted)
+
+
+@torch.inference_mode()
+def test_nothing_is_left_for_the_collector() -> None:
+    """Weights and caches go with the tape: there is no cycle that would hold them."""
+    decoder = llama()
+    decoded(decoder, 12)
+    gc.collect()
+    gc.disable()
+    try:
+        cache = decoder.new_cache(ROWS, CONTEXT)
+        lengths = [5 + row % 7 for row in range(ROWS)]
+        tokens = torch.zeros(sum(lengths), dtype=torch.int64)
+        decoder.extend(tokens, Layout.from_lengths(lengths, "cpu"), cache)
+        taken = weakref.ref(cache.weights)
+        held = [weakref.ref(layer) for layer in cache.layers]
+        matrix = weakref.ref(cache.weights.get().blocks[0].down.weight)
+        for _ in range(3):
+            decoder.step(tokens[:ROWS], cache)
+        recorded._KINDS[decoder].recordings.clear()
+        recorded._KINDS[decoder].met.clear()
+        for _ in range(recorded.LIVE + 3):
+            cache.recorded._kind = None
+            decoder.step(tokens[:ROWS], cache)
+        del cache
+        assert taken() is None
+        assert matrix() is None
+        assert all(each() is None for each in held)
+    finally:
+        gc.enable()
