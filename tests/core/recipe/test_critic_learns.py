@@ -36,12 +36,12 @@ model = { width = 32, layers = 2, heads = 2, head_width = 16, mlp_width = 64, co
 [stages.fit]
 type = "fit-critic"
 rollout_files = ["FILE"]
-steps = 130
+steps = 160
 batch = 64
 eval_every = 10
 patience = 6
 objective = { type = "value-regression", kind = "KIND" }
-optimizer = { type = "muon", lr = 0.02 }
+optimizer = { type = "muon", lr = RATE }
 """
 
 
@@ -87,12 +87,17 @@ def groups() -> list[Group]:
     return [asked(number, tokenizer, chance) for number in range(100, 220)]
 
 
-@pytest.mark.parametrize("kind", ["mse", "bce", "bins"])
-def test_held_out_outcomes_are_foreseen(groups: list[Group], tmp_path: Path, kind: str) -> None:
+# At these rates every one of five seeds came above 0.59; at 0.02 one of `mse` stayed at 0.34.
+@pytest.mark.parametrize(("kind", "rate"), [("mse", 0.01), ("bce", 0.01), ("bins", 0.02)])
+def test_held_out_outcomes_are_foreseen(
+    groups: list[Group], tmp_path: Path, kind: str, rate: float
+) -> None:
     records = tmp_path / "records.jsonl.zst"
     write_jsonl(records, group_lines(groups))
     recipe = tmp_path / "judge.toml"
-    recipe.write_text(RECIPE.replace("FILE", str(records)).replace("KIND", kind))
+    recipe.write_text(
+        RECIPE.replace("FILE", str(records)).replace("KIND", kind).replace("RATE", str(rate))
+    )
     result = start(recipe, out=tmp_path / "runs", echo=lambda _line: None)
     receipt = result.stages["fit"]
     found = receipt["held_out"]

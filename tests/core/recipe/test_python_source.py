@@ -154,7 +154,6 @@ def test_lines_of_keywords_wherever_they_were_written(write: Write) -> None:
         "a.py:19: stages.again.temperature: must be > 0.0, got 0.0",
         "a.py:20: stages.again.grups: unknown key; did you mean 'groups'?",
         "a.py:22: stages.sft.clip_norm: expected float, got str 'x'",
-        "a.py:23: stages.eval.problems: missing",
         "a.py:23: stages.eval.count: must be >= 2, got 1",
         "a.py:26: loggers[1]: unknown logger 'consle'; did you mean 'console'?",
         "common.py:4: stages.rl.problems.sources: the weight of 'sum-chian' must be finite and "
