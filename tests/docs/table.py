@@ -207,6 +207,7 @@ TABLE: dict[str, dict[str, Entry]] = {
     "docs/ranks.md": {
         "torchrun --nproc-per-node 2 -m limite run recipe.py": Nightly(),
         "torchrun --nproc-per-node 2 -m limite resume runs/recipe-1f3a": Nightly(),
+        "torchrun --nproc-per-node 2 -m limite run recipe.py --shard": Nightly(),
     },
     "docs/recipes.md": {"limite run my.py --device cuda": Elsewhere("gpu")},
     "docs/runs.md": {
