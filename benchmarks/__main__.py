@@ -27,6 +27,7 @@ MODULES = {
     "objectives": ("every objective beside a hand-written expression", ()),
     "problems": ("problems made and judged a second", ("reasoning-gym", "math-verify")),
     "sandbox": ("short programs a second through the sandbox", ()),
+    "scaling": ("the learner's step on two ranks beside two processes apart", ()),
     "updates": ("one update as limite makes it, and naively", ()),
 }
 

@@ -86,7 +86,7 @@ def tried(ranks: Any, dtype: torch.dtype, optimizer: Any, recompute: bool) -> di
     held = sum(each.numel() for _, each in weights.named())
     own, other = optimizer.build(weights.named()), optimizer.build(whole.named_parameters())
     weights.prepare(own)
-    counted = []
+    counted, norms = [], []
     for update in range(2):
         # In the second the last rank has no rows of its own.
         sharing = ranks.world_size - update
@@ -99,6 +99,7 @@ def tried(ranks: Any, dtype: torch.dtype, optimizer: Any, recompute: bool) -> di
         moved = [each for _, each in weights.named()]
         norm = weights.norm(moved, [each.grad for each in moved if each.grad is not None])
         wanted = joint_norm([each.grad for each in whole.parameters() if each.grad is not None])
+        norms.append(abs(norm - wanted) / wanted)
         for each in (own, other):
             each.step()
             each.zero_grad(set_to_none=True)
@@ -125,7 +126,7 @@ def tried(ranks: Any, dtype: torch.dtype, optimizer: Any, recompute: bool) -> di
         "parameters": sum(each.numel() for each in whole.parameters()),
         "counted": counted,
         "sizes": sizes(decoder, whole),
-        "norm": abs(norm - wanted) / wanted,
+        "norms": norms,
         "gathered": gathered,
         "read": same,
         "restored": apart(back, tensors),
