@@ -9,8 +9,9 @@ import pytest
 
 from limite.core.cli.sizes import shown_bytes
 from limite.core.discover import load_registry
-from limite.core.recipe.check import look_over, memory_of_file
+from limite.core.recipe.check import memory_of_file
 from limite.core.recipe.load import load_recipe
+from limite.core.recipe.look import look_over
 from limite.core.recipe.memory_plan import Machine, StageMemory
 from tests.docs.blocks import ROOT, blocks
 

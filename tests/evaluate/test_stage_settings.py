@@ -11,7 +11,7 @@ from limite.core.config import structure
 from limite.core.discover import load_registry
 from limite.core.jsonl import read_json, read_jsonl
 from limite.core.model.init import build_decoder
-from limite.core.recipe.check import look_over
+from limite.core.recipe.look import look_over
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.rundir import RunDirectory
 from limite.core.recipe.stages import Eval, Mix

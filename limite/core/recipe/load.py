@@ -146,6 +146,13 @@ def _draft(path: Path, overrides: Sequence[str], registry: Components) -> Draft:
     )
 
 
+def whole(value: Any) -> bool:
+    """Whether a component, or other settings, could be read in full."""
+    return attrs.has(type(value)) and all(
+        hasattr(value, field.name) for field in attrs.fields(type(value))
+    )
+
+
 def in_order(mistakes: Sequence[Mistake]) -> list[Mistake]:
     """The mistakes of the file by line, then those of ``--set``."""
 

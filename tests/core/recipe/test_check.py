@@ -14,8 +14,9 @@ from limite.core.discover import load_registry
 from limite.core.errors import LimiteError, SettingsError
 from limite.core.hookspecs import Registration
 from limite.core.recipe import problem_checks
-from limite.core.recipe.check import check_file, check_recipe, look_over
+from limite.core.recipe.check import check_file, check_recipe
 from limite.core.recipe.load import load_recipe
+from limite.core.recipe.look import look_over
 from limite.core.recipe.problem_source import held_out_problems
 from limite.core.recipe.recipe import Recipe, stage_seeds
 from limite.core.recipe.stages import RL, Eval

@@ -10,10 +10,11 @@ import attrs
 
 from limite.core import config
 from limite.core.config_faults import Fault
-from limite.core.errors import Mistake, SettingsError
-from limite.core.recipe.check import Findings, look_over
+from limite.core.errors import Mistake
+from limite.core.recipe.check import check_draft, refuse
 from limite.core.recipe.cost import Plan
-from limite.core.recipe.load import Draft, LoadedRecipe, draft_any, finished, in_order
+from limite.core.recipe.load import Draft, LoadedRecipe, draft_any
+from limite.core.recipe.look import Findings, look_over
 from limite.core.recipe.matched.alike import alike_faults, measure_faults
 from limite.core.recipe.matched.outcomes import outcome_faults
 from limite.core.recipe.matched.settings import Matched, Member
@@ -40,15 +41,7 @@ def check_any(
     draft = draft_any(path, overrides, registry)
     if draft.cls is Matched:
         return _comparison(draft, registry)
-    found = look_over(draft.recipe, registry, complete=not draft.mistakes)
-    _refuse(draft, found.in_recipe(draft.locate), found.files)
-    return finished(draft, registry), found.plan(draft.recipe, registry)
-
-
-def _refuse(draft: Draft, mistakes: Sequence[Mistake], files: Sequence[Mistake]) -> None:
-    all_of_them = in_order(list(dict.fromkeys([*draft.mistakes, *mistakes])))
-    if all_of_them or files:
-        raise SettingsError([*all_of_them, *dict.fromkeys(files)])
+    return check_draft(draft, registry)
 
 
 def _comparison(draft: Draft, registry: Registry) -> LoadedComparison:
@@ -79,7 +72,7 @@ def _comparison(draft: Draft, registry: Registry) -> LoadedComparison:
         for variant, recipe in getattr(draft.recipe, "variants", {}).items():
             look(variant, recipe)
     mistakes = [*config.mistakes(faults, draft.locate), *kernels]
-    _refuse(draft, mistakes, files)
+    refuse(draft, mistakes, files)
     return LoadedComparison(
         matched=draft.recipe,
         data=_plain(draft.recipe, registry),

@@ -1,0 +1,64 @@
+"""Whether the earlier stages that a stage names are there, and of the right kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from limite.core.config_faults import Fault
+from limite.core.recipe.naming import earlier_stages, misnamed, policies_before
+from limite.core.recipe.recipe import Recipe
+from limite.core.recipe.stages import RL, START, Eval, Preference, Stage
+
+# What two evaluations must share for their problems to be compared one by one.
+PAIRED = (
+    "seed",
+    "problems",
+    "suite",
+    "data",
+    "count",
+    "samples",
+    "max_tokens",
+    "temperature",
+    "budget",
+    "top_p",
+    "profile",
+    "shots",
+    "system",
+    "instruction",
+    "stop",
+    "thinking",
+    "grading",
+    "natural_end",
+    "verifier",
+)
+
+
+def order_faults(recipe: Recipe, name: str, stage: Stage) -> Iterator[Fault]:
+    """Stages that are named must come earlier and be of the right kind."""
+    earlier = earlier_stages(recipe, name)
+    trained = policies_before(recipe, name)
+
+    def named(field: str, wanted: str | None, right: list[str], why: str) -> Iterator[Fault]:
+        told = None if wanted is None else misnamed(recipe, name, wanted, right, why)
+        if told is not None:
+            yield Fault((field,), told)
+
+    if isinstance(stage, (RL, Preference)) and stage.reference != START:
+        yield from named("reference", stage.reference, trained, "does not train")
+    if isinstance(stage, Preference):
+        sampled = [each for each, other in earlier.items() if isinstance(other, RL)]
+        yield from named("rollouts", stage.rollouts, sampled, "does not record responses")
+    yield from named("start", stage.start, trained, "does not train")
+    if isinstance(stage, Eval) and stage.against is not None:
+        measured = [each for each, other in earlier.items() if isinstance(other, Eval)]
+        yield from named("against", stage.against, measured, "does not evaluate")
+        other = earlier.get(stage.against)
+        if isinstance(other, Eval):
+            for field in PAIRED:
+                ours, theirs = getattr(stage, field), getattr(other, field)
+                if ours != theirs:
+                    shown = "" if attrs.has(type(ours)) else f": {theirs} there, {ours} here"
+                    message = f"must equal that of {stage.against!r} to be compared with it{shown}"
+                    yield Fault((field,), message)
