@@ -12,14 +12,9 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
-import re
-import secrets
-import shutil
 import time
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,12 +23,11 @@ import attrs
 import tomli_w
 
 from limite.core.checkpoint.manifest import MANIFEST
-from limite.core.errors import LimiteError, RunFailed, did_you_mean
+from limite.core.errors import LimiteError, did_you_mean
 from limite.core.jsonl import (
     TEMPORARY,
     DamagedFile,
     append_text,
-    read_json,
     read_jsonl,
     storage_error,
     sync_directory,
@@ -42,6 +36,7 @@ from limite.core.jsonl import (
     write_jsonl,
 )
 from limite.core.receipts import read_receipt, write_receipt
+from limite.core.recipe.folders import make_folder, read_toml, without_none
 from limite.core.recipe.runlock import hold
 
 RECIPE, SOURCE, RECEIPT, LOG = "recipe.toml", "recipe.source", "receipt.json", "log.txt"
@@ -49,8 +44,6 @@ NEXT_RECIPE = "recipe.next.toml"
 STAGES, METRICS, HEALTH = "stages", "metrics.jsonl", "health.jsonl"
 ROLLOUTS, CHECKPOINTS = "rollouts", "checkpoints"
 RESULTS = "results.json"
-_CREATING = ".creating-"
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 @attrs.frozen
@@ -79,22 +72,16 @@ class RunDirectory:
         The folder appears whole, with both and the source in it, or not at all. A ``name`` that
         is given and exists is an error: nothing is ever overwritten.
         """
-        root = Path(root)
-        refuse_odd_name(name)
-        try:
-            root.mkdir(parents=True, exist_ok=True)
-            with folder_aside(root) as aside:
-                write_atomic(aside / RECIPE, tomli_w.dumps(without_none(recipe)))
-                if source_text is not None:
-                    write_atomic(aside / f"{SOURCE}{source_suffix}", source_text)
-                write_receipt(aside / RECEIPT, receipt)
-                (aside / STAGES).mkdir()
-                path = claim(aside, root, name, f"{recipe['name']}-{receipt['recipe_sha256'][:4]}")
-                sync_directory(root)
-        except (OSError, RunFailed) as raised:
-            error = raised if isinstance(raised, OSError) else raised.__cause__
-            assert isinstance(error, OSError)
-            raise storage_error(error, root, "choose another disk with --out") from error
+
+        def fill(aside: Path) -> None:
+            write_atomic(aside / RECIPE, tomli_w.dumps(without_none(recipe)))
+            if source_text is not None:
+                write_atomic(aside / f"{SOURCE}{source_suffix}", source_text)
+            write_receipt(aside / RECEIPT, receipt)
+            (aside / STAGES).mkdir()
+
+        wanted = f"{recipe['name']}-{receipt['recipe_sha256'][:4]}"
+        path = make_folder(Path(root), name, wanted, fill)
         return cls(path, tuple(recipe["stages"]))
 
     @classmethod
@@ -265,55 +252,6 @@ class RunDirectory:
         return dropped
 
 
-def refuse_odd_name(name: str | None) -> None:
-    """Refuses what no folder of a run is called."""
-    if name is not None and (not _NAME.fullmatch(name) or name.endswith(".")):
-        raise LimiteError(
-            f"--name: at most 100 letters, digits, '.', '-' and '_', got {name!r}; "
-            "the folder it goes into is --out"
-        )
-
-
-@contextlib.contextmanager
-def folder_aside(root: Path) -> Iterator[Path]:
-    """A new folder that is gone at the end unless it was renamed; one at a time in ``root``."""
-    file = os.open(root, os.O_RDONLY)
-    try:
-        # Whoever has the lock knows that what stands aside was left by a killed process.
-        fcntl.flock(file, fcntl.LOCK_EX)
-        for leftover in root.glob(f"{_CREATING}*"):
-            shutil.rmtree(leftover, ignore_errors=True)
-        aside = root / f"{_CREATING}{secrets.token_hex(4)}"
-        aside.mkdir()
-        try:
-            yield aside
-        finally:
-            shutil.rmtree(aside, ignore_errors=True)
-    finally:
-        os.close(file)
-
-
-def claim(aside: Path, root: Path, name: str | None, wanted: str) -> Path:
-    """Renames ``aside`` to a name that is free: taking a name and filling it are one act."""
-    number = 1
-    while True:
-        path = root / (name or (wanted if number == 1 else f"{wanted}-{number}"))
-        try:
-            # An empty folder would let itself be replaced.
-            if not path.exists():
-                return aside.rename(path)
-        except OSError:
-            # Another process took the name in this moment.
-            if not path.exists():
-                raise
-        if name is not None:
-            raise LimiteError(
-                f"--name: {path} exists and is never overwritten; choose another name, "
-                f"or go on with it: limite resume {path}"
-            )
-        number += 1
-
-
 def _keep_until(log: Path, step: int) -> int:
     kept = []
     dropped = 0
@@ -345,32 +283,6 @@ def hashes_of(folder: Path) -> dict[str, str]:
             # A receipt must not outlive, in a power cut, what it vouches for.
             os.fsync(file.fileno())
     return found
-
-
-def without_none(value: Any) -> Any:
-    """TOML has no null: what is None is not written."""
-    if isinstance(value, Mapping):
-        return {key: without_none(item) for key, item in value.items() if item is not None}
-    if isinstance(value, (list, tuple)):
-        return [without_none(item) for item in value]
-    return value
-
-
-def read_toml(place: Path) -> dict[str, Any]:
-    """A TOML file; a LimiteError where it is none."""
-    try:
-        return tomllib.loads(place.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise storage_error(error, place) from error
-    except ValueError as error:
-        raise LimiteError(f"{place}: not TOML: {error}") from error
-
-
-def _object(place: Path) -> dict[str, Any]:
-    value = read_json(place)
-    if not isinstance(value, dict):
-        raise LimiteError(f"{place}: not a JSON object")
-    return value
 
 
 def _runs(folder: Path) -> list[str]:

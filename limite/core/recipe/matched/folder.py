@@ -17,19 +17,11 @@ from typing import Any
 import attrs
 import tomli_w
 
-from limite.core.errors import LimiteError, RunFailed
-from limite.core.jsonl import read_json, storage_error, sync_directory, write_atomic
+from limite.core.errors import LimiteError
+from limite.core.jsonl import read_json, write_atomic
 from limite.core.receipts import read_receipt, write_receipt
-from limite.core.recipe.rundir import (
-    RECEIPT,
-    RECIPE,
-    RunDirectory,
-    claim,
-    folder_aside,
-    read_toml,
-    refuse_odd_name,
-    without_none,
-)
+from limite.core.recipe.folders import make_folder, read_toml, without_none
+from limite.core.recipe.rundir import RECEIPT, RECIPE, RunDirectory
 
 MATCHED, SOURCE, COMPARISON, PAGE = (
     "matched.toml",
@@ -62,20 +54,14 @@ class MatchedDirectory:
         source_suffix: str,
     ) -> MatchedDirectory:
         """Makes ``root/name``, or one after the comparison's own name, whole or not at all."""
-        root = Path(root)
-        refuse_odd_name(name)
-        try:
-            root.mkdir(parents=True, exist_ok=True)
-            with folder_aside(root) as aside:
-                write_atomic(aside / MATCHED, tomli_w.dumps(without_none(data)))
-                write_atomic(aside / f"{SOURCE}{source_suffix}", source_text)
-                write_receipt(aside / RECEIPT, receipt)
-                path = claim(aside, root, name, f"{data['name']}-{receipt['recipe_sha256'][:4]}")
-                sync_directory(root)
-        except (OSError, RunFailed) as raised:
-            error = raised if isinstance(raised, OSError) else raised.__cause__
-            assert isinstance(error, OSError)
-            raise storage_error(error, root, "choose another disk with --out") from error
+
+        def fill(aside: Path) -> None:
+            write_atomic(aside / MATCHED, tomli_w.dumps(without_none(data)))
+            write_atomic(aside / f"{SOURCE}{source_suffix}", source_text)
+            write_receipt(aside / RECEIPT, receipt)
+
+        wanted = f"{data['name']}-{receipt['recipe_sha256'][:4]}"
+        path = make_folder(Path(root), name, wanted, fill)
         return cls(path)
 
     @classmethod

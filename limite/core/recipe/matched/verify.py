@@ -12,8 +12,9 @@ import attrs
 
 from limite.core.jsonl import dumps
 from limite.core.receipts import differences, recipe_hash
+from limite.core.recipe.folders import without_none
 from limite.core.recipe.matched.folder import COMPARISON, MATCHED, MatchedDirectory
-from limite.core.recipe.rundir import RECEIPT, RECIPE, without_none
+from limite.core.recipe.rundir import RECEIPT, RECIPE
 from limite.core.recipe.verify.finding import Findings
 from limite.core.recipe.verify.run import Verified, digest_of, verify_run
 from limite.core.recipe.verify.stage import check_seal

@@ -13,9 +13,10 @@ from limite.core.errors import LimiteError, Mistake
 from limite.core.jsonl import storage_error
 from limite.core.receipts import recipe_hash
 from limite.core.recipe.declared import CHANGES, recipe_in_force
+from limite.core.recipe.folders import without_none
 from limite.core.recipe.load import load_recipe
 from limite.core.recipe.recipe import Recipe
-from limite.core.recipe.rundir import RECEIPT, RECIPE, STAGES, RunDirectory, without_none
+from limite.core.recipe.rundir import RECEIPT, RECIPE, STAGES, RunDirectory
 from limite.core.recipe.verify.finding import Findings
 from limite.core.recipe.verify.responses import check_results, check_rollouts
 from limite.core.recipe.verify.stability import check_stability

@@ -14,9 +14,9 @@ from limite.core.cli.main import cli
 from limite.core.config import unstructure
 from limite.core.discover import load_registry
 from limite.core.errors import LimiteError, SettingsError
+from limite.core.recipe.folders import without_none
 from limite.core.recipe.load import load_recipe
 from limite.core.recipe.matched.check import LoadedComparison, check_any
-from limite.core.recipe.rundir import without_none
 
 PAIR = Path(__file__).with_name("pair.py")
 
