@@ -13,7 +13,7 @@ import attrs
 
 from limite.core.discover import load_registry
 from limite.core.jsonl import read_jsonl
-from limite.core.recipe.engine import context_of
+from limite.core.recipe.context import StageContext
 from limite.core.recipe.load import load_recipe
 from limite.core.recipe.run_plugins import naming_plugins
 from limite.core.recipe.rundir import RECIPE, ROLLOUTS
@@ -85,8 +85,9 @@ def _of_run(found: Trained, unread: list[str]) -> Iterator[Source]:
             folder = found.run.stage(name)
             label = f"{found.run.path.name}/{name}"
             if isinstance(stage, SFT):
-                context = context_of(
-                    found.run, loaded, registry, name, StopRequest(), lambda _line: None, False
+                stop = StopRequest()
+                context = StageContext.of(
+                    found.run, loaded.recipe, registry, name, stop, lambda _line: None, False
                 )
                 own = (each.problem for each in problems_of(context, stage))
                 yield Source(name=f"{label}: its problems", texts=own)

@@ -29,6 +29,7 @@ from limite.core.recipe.declared import (
     refuse_before_change,
 )
 from limite.core.recipe.models import model_named
+from limite.core.recipe.naming import policies_before
 from limite.core.recipe.ranks.ranks import OneRank, Ranks
 from limite.core.recipe.recipe import Recipe, stage_seeds
 from limite.core.recipe.rundir import METRICS, RunDirectory
@@ -55,6 +56,11 @@ class RunStopped(RunFailed):
         # On a line of its own, where a narrow terminal does not break it.
         super().__init__(f"{message}. Go on with:\n  limite resume {run}")
 
+    @classmethod
+    def at_once(cls, run: Path) -> RunStopped:
+        """Of a run that was asked a second time, and did not wait for its next checkpoint."""
+        return cls("stopped at once; what the last checkpoint holds is kept", run)
+
 
 def settings_of(recipe: Recipe) -> Model:
     """What the recipe says of its model."""
@@ -64,12 +70,6 @@ def settings_of(recipe: Recipe) -> Model:
 def model_of(recipe: Recipe) -> DecoderSpec:
     """The model with every size that depends on others filled in, the vocabulary among them."""
     return settings_of(recipe).filled(recipe.tokenizer.vocabulary)
-
-
-def earlier_training(recipe: Recipe, name: str) -> list[str]:
-    """The stages before ``name`` that train, in order."""
-    earlier = list(recipe.stages)[: list(recipe.stages).index(name)]
-    return [each for each in earlier if recipe.stages[each].trains]
 
 
 def trained_before(folder: Path) -> set[str]:
@@ -93,6 +93,35 @@ class StageContext:
     changes: Sequence[Mapping[str, Any]] = ()
     live: bool = False
     ranks: Ranks = attrs.field(factory=OneRank)
+
+    @classmethod
+    def of(
+        cls,
+        run: RunDirectory,
+        recipe: Recipe,
+        registry: Registry,
+        name: str,
+        stop: StopRequest,
+        echo: Callable[[str], None],
+        live: bool,
+        ranks: Ranks | None = None,
+    ) -> StageContext:
+        """What a stage of a run is given."""
+        receipt = run.receipt()
+        background = getattr(recipe.stages[name], "save_in_background", False)
+        return cls(
+            run=run,
+            recipe=recipe,
+            name=name,
+            registry=registry,
+            stop=stop,
+            echo=echo,
+            contract={"recipe_sha256": receipt["recipe_sha256"], "stage": name},
+            writer=CheckpointWriter(background=background, echo=echo),
+            changes=receipt.get(CHANGES, ()),
+            live=live,
+            ranks=ranks or OneRank(),
+        )
 
     @property
     def stage(self) -> Stage:
@@ -171,7 +200,7 @@ class StageContext:
             return None
         if self.stage.start is not None:
             return self.stage.start
-        return next(reversed(earlier_training(self.recipe, self.name)), None)
+        return next(reversed(policies_before(self.recipe, self.name)), None)
 
     def final_checkpoint(self, stage: str) -> Checkpoint:
         """The weights that the finished stage ``stage`` hands on, verified."""

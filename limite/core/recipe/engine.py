@@ -3,39 +3,28 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import attrs
-import torch
 
-from limite.core.checkpoint.background import CheckpointWriter
-from limite.core.device import deterministic, threads_for
+from limite.core.device import deterministic
 from limite.core.discover import load_registry
 from limite.core.errors import LimiteError
-from limite.core.jsonl import read_json, storage_error
-from limite.core.kernels.dispatch import Survey
-from limite.core.model.init import build_decoder, count_parameters
-from limite.core.receipts import differences, make_receipt
+from limite.core.jsonl import read_json
 from limite.core.recipe.check import check_file
-from limite.core.recipe.context import (
-    RunStopped,
-    StageContext,
-    model_of,
-    settings_of,
-)
+from limite.core.recipe.context import RunStopped, StageContext
 from limite.core.recipe.cost import Plan
-from limite.core.recipe.declared import CHANGES, Declaration, compare, refuse_undeclared
+from limite.core.recipe.declared import Declaration, compare, refuse_undeclared
 from limite.core.recipe.going_on import (
     change_run,
     named_checkpoint,
     place_of,
     refuse_other_than_newest,
 )
-from limite.core.recipe.kernel_checks import distributions, kernels_of
+from limite.core.recipe.kernel_checks import kernels_of
 from limite.core.recipe.load import LoadedRecipe, load_recipe
 from limite.core.recipe.one_stage import run_stage
 from limite.core.recipe.only import (
@@ -53,11 +42,10 @@ from limite.core.recipe.ranks.agreement import (
     written_by_one,
 )
 from limite.core.recipe.ranks.ranks import OneRank, Ranks
-from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.report import REPORT, write_report
 from limite.core.recipe.run_plugins import naming_plugins
+from limite.core.recipe.run_receipt import receipt_of, tell_circumstances
 from limite.core.recipe.rundir import RECIPE, RunDirectory
-from limite.core.recipe.stages import Mix, file_at, is_file
 from limite.core.registry import Registry
 from limite.core.rollout.stop import StopRequest
 
@@ -218,125 +206,21 @@ def go_on(
         changed = compare(was, now, wanted.recipe, wanted.data, finished)
         place = place_of(run, chosen) if changed.lines or declarations else None
         refuse_undeclared(path, was, changed, place, declarations)
-        elsewhere = differences(
-            {"hardware": was["hardware"]}, {"hardware": now["hardware"]}, ignore=()
-        )
-        if elsewhere:
-            echo("other circumstances than before, which may change bits: " + "; ".join(elsewhere))
+        elsewhere = tell_circumstances(was, now, echo)
         ranks.host.arrive("what has changed since the run began")
         if place is not None:
             kernels = kernels_of(wanted.recipe, ranks.device)
         if ranks.rank == 0:
             if place is not None:
-                context = context_of(run, loaded, registry, place.stage, StopRequest(), echo, live)
+                context = StageContext.of(
+                    run, loaded.recipe, registry, place.stage, StopRequest(), echo, live
+                )
                 now = receipt_of(wanted, registry, chosen, kernels, ranks)
                 change_run(context, was, now, wanted.data, changed, place)
             run.note_resumption(elsewhere)
             run.log(f"kernels: {kernels}")
         ranks.host.arrive("the receipt of the run")
         return execute(run, wanted, registry, chosen, echo, live, ranks, stop)
-
-
-def context_of(
-    run: RunDirectory,
-    loaded: LoadedRecipe,
-    registry: Registry,
-    name: str,
-    stop: StopRequest,
-    echo: Echo,
-    live: bool,
-    ranks: Ranks | None = None,
-) -> StageContext:
-    """What a stage of the run is given."""
-    receipt = run.receipt()
-    background = getattr(loaded.recipe.stages[name], "save_in_background", False)
-    return StageContext(
-        run=run,
-        recipe=loaded.recipe,
-        name=name,
-        registry=registry,
-        stop=stop,
-        echo=echo,
-        contract={"recipe_sha256": receipt["recipe_sha256"], "stage": name},
-        writer=CheckpointWriter(background=background, echo=echo),
-        changes=receipt.get(CHANGES, ()),
-        live=live,
-        ranks=ranks or OneRank(),
-    )
-
-
-def receipt_of(
-    loaded: LoadedRecipe,
-    registry: Registry,
-    chosen: Sequence[str],
-    kernels: Survey,
-    ranks: Ranks,
-) -> dict[str, Any]:
-    """What ran, for the run's ``receipt.json``."""
-    parameters = count_parameters(build_decoder(model_of(loaded.recipe), device="meta"))
-    receipt = make_receipt(
-        recipe=loaded.data,
-        source_text=loaded.source_text,
-        source_path=loaded.path,
-        plugins={
-            **distributions_of(loaded.recipe, registry),
-            **distributions(kernels.choices, registry),
-        },
-        kernels={op: choice.name for op, choice in kernels.choices.items()},
-        threads=threads_for(parameters),
-        device=torch.device(ranks.device).type,
-        seeds={"recipe": loaded.recipe.seed},
-    )
-    if ranks.world_size > 1:
-        receipt["hardware"] = {**receipt["hardware"], "ranks": ranks.world_size}
-        if ranks.sharded:
-            receipt["hardware"]["sharded"] = True
-    # The settings themselves are kept, so that a change of them can be told by name.
-    return {
-        **receipt,
-        "recipe": loaded.data,
-        "parameters": parameters,
-        "only": list(chosen),
-        "files": {
-            **settings_of(loaded.recipe).hashes(),
-            **loaded.recipe.tokenizer.hashes,
-        },
-        "stage_files": hashes_of_files(loaded.recipe, chosen),
-    }
-
-
-def hashes_of_files(recipe: Recipe, chosen: Sequence[str]) -> dict[str, str]:
-    """SHA-256 of each file that the chosen stages read."""
-    found = {}
-    for path in sorted({each for name in chosen for each in recipe.stages[name].files}):
-        try:
-            with file_at(path).open("rb") as file:
-                found[path] = hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError as error:
-            raise storage_error(error, Path(path)) from error
-    return found
-
-
-def distributions_of(value: Any, registry: Registry) -> dict[str, str]:
-    """The distributions that components of a recipe come from, with their versions."""
-    found: dict[str, str] = {}
-    if isinstance(value, Mapping):
-        inner = list(value.values())
-    elif isinstance(value, (list, tuple)):
-        inner = list(value)
-    elif attrs.has(type(value)):
-        inner = [getattr(value, field.name) for field in attrs.fields(type(value))]
-        entries = [registry.entry_of(type(value))] if registry.is_component(type(value)) else []
-        if isinstance(value, Mix):
-            entries += [
-                registry.get("generator", name) for name in value.sources if not is_file(name)
-            ]
-        found |= {entry.distribution: entry.version for entry in entries}
-    else:
-        inner = []
-    for each in inner:
-        found |= distributions_of(each, registry)
-    return found
 
 
 def execute(
@@ -365,13 +249,14 @@ def execute(
                         raise RunStopped(
                             f"stopped before stage {name!r}; nothing is lost", run.path
                         )
-                    run_stage(context_of(run, loaded, registry, name, stop, say, live, ranks))
+                    context = StageContext.of(
+                        run, loaded.recipe, registry, name, stop, say, live, ranks
+                    )
+                    run_stage(context)
         except KeyboardInterrupt:
             with contextlib.suppress(LimiteError):
                 say("stopped at once")
-            raise RunStopped(
-                "stopped at once; what the last checkpoint holds is kept", run.path
-            ) from None
+            raise RunStopped.at_once(run.path) from None
         except LimiteError as error:
             # The disk may be full: why the run ended matters more than that nobody could note it.
             with contextlib.suppress(LimiteError):

@@ -10,7 +10,8 @@ from typing import Any
 import attrs
 
 from limite.core.errors import LimiteError, RunFailed
-from limite.core.recipe.context import RunStopped, StageContext, earlier_training
+from limite.core.recipe.context import RunStopped, StageContext
+from limite.core.recipe.naming import policies_before
 from limite.core.recipe.only import needed_by
 from limite.core.recipe.ranks.ranks import OneRank
 
@@ -19,7 +20,7 @@ def refuse_changed_files(context: StageContext) -> None:
     """Refuses to build on finished stages whose files are not what their receipts say."""
     earlier = {
         *needed_by(context.recipe, context.name),
-        *earlier_training(context.recipe, context.name),
+        *policies_before(context.recipe, context.name),
     }
     for name in sorted(earlier):
         changed = context.run.stage_changes(name)

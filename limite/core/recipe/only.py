@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from limite.core.errors import LimiteError, did_you_mean
 from limite.core.jsonl import storage_error
 from limite.core.receipts import differences
-from limite.core.recipe.context import earlier_training
 from limite.core.recipe.load import LoadedRecipe
+from limite.core.recipe.naming import policies_before
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.rundir import RunDirectory
 from limite.core.recipe.stages import RL, SFT, Distill, FitCritic, Preference, Soup
@@ -30,7 +30,7 @@ def chosen_stages(recipe: Recipe, only: Sequence[str]) -> list[str]:
 def needed_by(recipe: Recipe, name: str) -> list[str]:
     """The earlier stages that a stage takes something from."""
     stage = recipe.stages[name]
-    needed = [stage.start] if stage.start is not None else earlier_training(recipe, name)[-1:]
+    needed = [stage.start] if stage.start is not None else policies_before(recipe, name)[-1:]
     if isinstance(stage, Soup):
         needed = [member.stage for member in stage.members if member.stage is not None]
     others = [getattr(stage, field, None) for field in ("against", "reference", "rollouts")]

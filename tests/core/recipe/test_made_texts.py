@@ -16,7 +16,7 @@ from limite.core.errors import SettingsError
 from limite.core.jsonl import read_jsonl, write_jsonl
 from limite.core.recipe.check import check_file
 from limite.core.recipe.context import StageContext
-from limite.core.recipe.engine import RunResult, context_of, start
+from limite.core.recipe.engine import RunResult, start
 from limite.core.recipe.load import load_recipe
 from limite.core.recipe.only import needed_by
 from limite.core.recipe.runners.own_solutions import own_documents
@@ -48,7 +48,7 @@ def seen(result: RunResult, name: str) -> StageContext:
     loaded = load_recipe(RECIPE, (), load_registry())
     run = RunDirectory.open(result.path)
     with StopRequest("") as stop:
-        return context_of(run, loaded, load_registry(), name, stop, quiet, False)
+        return StageContext.of(run, loaded.recipe, load_registry(), name, stop, quiet, False)
 
 
 def asked(result: RunResult, stage: str) -> list[Group]:

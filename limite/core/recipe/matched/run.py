@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-import torch
 
 from limite.core.discover import load_registry
 from limite.core.errors import LimiteError
-from limite.core.receipts import differences, make_receipt
+from limite.core.receipts import differences
 from limite.core.recipe import engine
 from limite.core.recipe.context import RunStopped
 from limite.core.recipe.cost import Plan
-from limite.core.recipe.engine import RunResult, begin, distributions_of, go_on
+from limite.core.recipe.engine import RunResult, begin, go_on
 from limite.core.recipe.matched.check import LoadedComparison, check_any
 from limite.core.recipe.matched.folder import COMPARISON, MATCHED, PAGE, MatchedDirectory
 from limite.core.recipe.ranks.ranks import OneRank, Ranks
+from limite.core.recipe.run_receipt import begun_receipt, distributions_of, tell_circumstances
 from limite.core.recipe.runlock import hold
 from limite.core.registry import Registry
 from limite.core.rollout.stop import StopRequest
@@ -135,9 +135,7 @@ def resume(path: Path, *, echo: Echo, live: bool, ranks: Ranks | None = None) ->
             f"{path} was begun with other settings or versions, and its runs would not be matched "
             "(then -> now):\n  " + "\n  ".join(changed)
         )
-    elsewhere = differences({"hardware": was["hardware"]}, {"hardware": now["hardware"]}, ignore=())
-    if elsewhere:
-        echo("other circumstances than before, which may change bits: " + "; ".join(elsewhere))
+    tell_circumstances(was, now, echo)
     return _run(folder, found, registry, echo=echo, live=live, ranks=ranks)
 
 
@@ -177,9 +175,7 @@ def _run(
         except RunStopped as stopped:
             raise RunStopped(stopped.told, folder.path) from stopped
         except KeyboardInterrupt:
-            raise RunStopped(
-                "stopped at once; what the last checkpoint holds is kept", folder.path
-            ) from None
+            raise RunStopped.at_once(folder.path) from None
         if ranks.rank == 0:
             module, _, function = TOLD.partition(":")
             getattr(importlib.import_module(module), function)(folder.path)
@@ -190,19 +186,14 @@ def _run(
 
 
 def _receipt(found: LoadedComparison, registry: Registry, ranks: Ranks) -> dict[str, Any]:
-    receipt = make_receipt(
-        recipe=found.data,
-        source_text=found.source_text,
-        source_path=found.path,
+    receipt = begun_receipt(
+        found,
+        ranks,
         plugins=distributions_of(list(found.matched.variants.values()), registry),
-        device=torch.device(ranks.device).type,
         seeds={name: member.seed for name, (member, _) in found.members.items()},
     )
-    if ranks.world_size > 1:
-        receipt["hardware"] = {**receipt["hardware"], "ranks": ranks.world_size}
     return {
         **receipt,
-        "recipe": found.data,
         "members": [
             {"name": name, "variant": member.variant, "seed": member.seed}
             for name, (member, _) in found.members.items()

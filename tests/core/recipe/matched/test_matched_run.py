@@ -14,9 +14,8 @@ from click.testing import CliRunner
 from limite.core.cli.main import cli
 from limite.core.errors import LimiteError
 from limite.core.jsonl import read_json, write_json
-from limite.core.recipe import engine
+from limite.core.recipe import engine, run_receipt
 from limite.core.recipe.context import RunStopped
-from limite.core.recipe.matched import run as matched_run
 from limite.core.recipe.matched.folder import COMPARISON, MatchedDirectory
 from limite.core.recipe.matched.run import MatchedResult, resume, start
 from limite.core.recipe.matched.verify import verify_comparison
@@ -142,7 +141,7 @@ def test_a_stop_is_heard_and_gone_on_from(
     with pytest.raises(LimiteError, match="not finished: simplicial-1; go on with it"):
         comparison_of(folder.path)
 
-    monkeypatch.setattr(matched_run, "make_receipt", other_version)
+    monkeypatch.setattr(run_receipt, "make_receipt", other_version)
     with pytest.raises(LimiteError, match="its runs would not be matched"):
         resume(folder.path, echo=told.append, live=False)
     monkeypatch.undo()
