@@ -14,7 +14,6 @@ from torch import Tensor
 
 from benchmarks.jobs import LONGEST_TOKENS, heavy_tailed
 from limite.core.kernels.layout import Layout
-from limite.core.kinds import Request
 from limite.core.model.decoder import Decoder
 from limite.core.model.init import build_decoder
 from limite.core.model.spec import ModelSpec
@@ -23,6 +22,7 @@ from limite.core.recipe.runners.learner import Learner, ScoredRow
 from limite.core.recipe.runners.stepper import Stepper
 from limite.core.recipe.stages import RL, Mix
 from limite.core.rollout.sampler import Sampler
+from limite.core.rollout_kinds import Request
 from limite.core.seeds import Seeds
 from limite.core.tokenizer import CharacterTokenizer
 from limite.core.train.accumulate import microbatches

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from limite.core.kinds import Attention as Attention
     from limite.core.kinds import Benchmark as Benchmark
     from limite.core.kinds import Curriculum as Curriculum
-    from limite.core.kinds import Engine as Engine
-    from limite.core.kinds import EngineContext as EngineContext
     from limite.core.kinds import Generator as Generator
     from limite.core.kinds import Kernel as Kernel
     from limite.core.kinds import Logger as Logger
@@ -37,10 +35,7 @@ if TYPE_CHECKING:
     from limite.core.kinds import LRSchedule as LRSchedule
     from limite.core.kinds import Objective as Objective
     from limite.core.kinds import Optimizer as Optimizer
-    from limite.core.kinds import Policy as Policy
-    from limite.core.kinds import Request as Request
     from limite.core.kinds import Reward as Reward
-    from limite.core.kinds import RolloutSchedule as RolloutSchedule
     from limite.core.kinds import Verifier as Verifier
     from limite.core.model.llama.scaling import LinearScaling as LinearScaling
     from limite.core.model.llama.scaling import Llama3Scaling as Llama3Scaling
@@ -70,6 +65,11 @@ if TYPE_CHECKING:
     from limite.core.recipe.stages import Taught as Taught
     from limite.core.recipe.stages import Unstable as Unstable
     from limite.core.rollout.shaping import OverlongPenalty as OverlongPenalty
+    from limite.core.rollout_kinds import Engine as Engine
+    from limite.core.rollout_kinds import EngineContext as EngineContext
+    from limite.core.rollout_kinds import Policy as Policy
+    from limite.core.rollout_kinds import Request as Request
+    from limite.core.rollout_kinds import RolloutSchedule as RolloutSchedule
     from limite.core.seeds import Seeds as Seeds
     from limite.core.tokenizer import CharacterTokenizer as CharacterTokenizer
     from limite.core.train.correction import Correction as Correction
@@ -145,9 +145,8 @@ _MODULES = {
     "limite.core.health.limits": "HealthLimits",
     "limite.core.hookspecs": "Registrar hookimpl",
     "limite.core.kinds": (
-        "Advantage Arm Attention Benchmark Curriculum Engine EngineContext Generator Kernel "
-        "LRSchedule Logger LoggerContext Objective Optimizer Policy Request Reward RolloutSchedule "
-        "Verifier"
+        "Advantage Arm Attention Benchmark Curriculum Generator Kernel LRSchedule Logger "
+        "LoggerContext Objective Optimizer Reward Verifier"
     ),
     "limite.core.model.llama.scaling": "LinearScaling Llama3Scaling YarnScaling",
     "limite.core.model.llama.spec": "LlamaSpec",
@@ -160,6 +159,7 @@ _MODULES = {
         "Pretrain Probe RL SFT Soup Source StrongWeak Taught Unstable"
     ),
     "limite.core.rollout.shaping": "OverlongPenalty",
+    "limite.core.rollout_kinds": "Engine EngineContext Policy Request RolloutSchedule",
     "limite.core.seeds": "Seeds",
     "limite.core.tokenizer": "CharacterTokenizer",
     "limite.core.train.correction": "Correction",

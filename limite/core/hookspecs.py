@@ -20,7 +20,6 @@ if TYPE_CHECKING:
         AuthorStep,
         Benchmark,
         Curriculum,
-        Engine,
         Generator,
         Kernel,
         Logger,
@@ -28,9 +27,9 @@ if TYPE_CHECKING:
         Objective,
         Optimizer,
         Reward,
-        RolloutSchedule,
         Verifier,
     )
+    from limite.core.rollout_kinds import Engine, RolloutSchedule
 
 hookspec = pluggy.HookspecMarker("limite")
 hookimpl = pluggy.HookimplMarker("limite")

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from limite.core.errors import LimiteError
-from limite.core.kinds import Request, Verifier
+from limite.core.kinds import Verifier
 from limite.core.rollout.budget import (
     check_response,
     completion_budget,
     reasoning_is_closed,
 )
+from limite.core.rollout_kinds import Request
 from limite.core.types import Problem, Response
 from limite.evaluate import protocol as terms
 from limite.evaluate.figures import summary

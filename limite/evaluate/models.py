@@ -15,7 +15,6 @@ import torch
 from limite.core.cli.model_place import found_model
 from limite.core.device import choose_device, deterministic
 from limite.core.errors import LimiteError
-from limite.core.kinds import Request
 from limite.core.model.memory import cache_bytes
 from limite.core.recipe.sample import Speaker, speaker_in, speaker_of
 from limite.core.recipe.trained import Trained, trained
@@ -23,6 +22,7 @@ from limite.core.rollout.budget import BUDGETS, completion_budget, reasoning_is_
 from limite.core.rollout.graphs import step_graphs
 from limite.core.rollout.sampler import LIKELIEST, SLOTS, Sampler, capacity_tokens
 from limite.core.rollout.uniforms import row_key
+from limite.core.rollout_kinds import Request
 from limite.core.tokenizer import Tokenizer
 from limite.core.types import Problem, Response
 from limite.evaluate.journal import Recorded

@@ -12,7 +12,7 @@ import attrs
 from limite.core.config import unstructure
 from limite.core.errors import LimiteError
 from limite.core.jsonl import write_json, write_jsonl
-from limite.core.kinds import Request, Verifier
+from limite.core.kinds import Verifier
 from limite.core.model.decoder import Decoder
 from limite.core.model.settings import DecoderSpec
 from limite.core.recipe.context import RunStopped
@@ -25,6 +25,7 @@ from limite.core.rollout.graphs import step_graphs
 from limite.core.rollout.sampler import LIKELIEST, Sampler
 from limite.core.rollout.stop import StopRequest
 from limite.core.rollout.uniforms import row_key
+from limite.core.rollout_kinds import Request
 from limite.core.separation import assert_separate, text_hash
 from limite.core.tokenizer import Tokenizer
 from limite.core.types import Problem, Response

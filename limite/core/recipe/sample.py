@@ -12,7 +12,6 @@ import torch
 from limite.core.checkpoint.tensor_header import refuse_all
 from limite.core.device import choose_device, deterministic
 from limite.core.errors import LimiteError
-from limite.core.kinds import Request
 from limite.core.model.decoder import Decoder
 from limite.core.model.init import unset_decoder
 from limite.core.model.settings import DecoderSpec
@@ -23,6 +22,7 @@ from limite.core.recipe.context import model_of, settings_of
 from limite.core.recipe.export import refuse_other_files
 from limite.core.recipe.trained import Trained
 from limite.core.rollout.sampler import LIKELIEST, Sampler
+from limite.core.rollout_kinds import Request
 from limite.core.tokenizer import Tokenizer
 from limite.core.types import Answer, Problem, Response
 

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from limite.core.errors import LimiteError
-from limite.core.kinds import Batch
+from limite.core.rollout_kinds import Batch
 from limite.core.types import Answer, Group, Problem, Response, Verdict
 
 COLUMNS = "columns"

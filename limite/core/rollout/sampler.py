@@ -26,13 +26,13 @@ from torch import Tensor
 
 from limite.core.errors import LimiteError, RunFailed
 from limite.core.kernels.layout import Layout
-from limite.core.kinds import Request
 from limite.core.rollout.budget import check_response
 from limite.core.rollout.drawing import Drawing, Drawn
 from limite.core.rollout.graphs import StepGraphs
 from limite.core.rollout.repetition import RepetitionDetector, Texts
 from limite.core.rollout.steps import PlainSteps, StepDecoder, Steps
 from limite.core.rollout.uniforms import row_keys, uniforms
+from limite.core.rollout_kinds import Request
 from limite.core.tokenizer import Tokenizer
 from limite.core.types import FinishReason, Response
 

@@ -17,12 +17,12 @@ import attrs
 import torch
 
 from limite.core.health.limits import HealthLimits
-from limite.core.kinds import Engine, EngineContext, EngineRun, Policy, Request
 from limite.core.model.decoder import Decoder
 from limite.core.model.llama.spec import LlamaSpec
 from limite.core.pretrained.character_files import character_files
 from limite.core.pretrained.save import save_pretrained
 from limite.core.rollout.budget import check_response
+from limite.core.rollout_kinds import Engine, EngineContext, EngineRun, Policy, Request
 from limite.core.seeds import Seeds
 from limite.core.tokenizer import CharacterTokenizer
 from limite.core.train.replay import Row, replay

@@ -18,10 +18,10 @@ from typing import Any, Self
 import attrs
 import torch
 
-from limite.core.kinds import Request
 from limite.core.model.decoder import Decoder
 from limite.core.pretrained.settings import at
 from limite.core.rollout.sampler import Sampler
+from limite.core.rollout_kinds import Request
 from limite.core.seeds import Seeds
 from limite.core.tokenizer import Tokenizer
 from limite.core.train.replay import Row, replay

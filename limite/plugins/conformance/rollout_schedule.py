@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limite.core.kinds import Batch, Request, RolloutSchedule
+from limite.core.rollout_kinds import Batch, Request, RolloutSchedule
 from limite.core.types import Answer, Group, Problem, Response
 
 GROUPS = st.integers(1, 5)

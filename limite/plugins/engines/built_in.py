@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from limite.core.kinds import EngineContext, Policy, Request
+from limite.core.rollout_kinds import EngineContext, Policy, Request
 from limite.core.types import Response
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 
 from limite.core.errors import LimiteError
-from limite.core.kinds import EngineContext, Request
 from limite.core.rollout.budget import check_response
+from limite.core.rollout_kinds import EngineContext, Request
 from limite.core.tokenizer import Tokenizer
 from limite.core.types import FinishReason, Response
 from limite.plugins.engines.dialects import Ask, Told

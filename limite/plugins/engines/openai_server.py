@@ -18,7 +18,7 @@ from limite.core.endpoint.client import Address, Client, Unanswered
 from limite.core.endpoint.replies import KeptReplies, request_hash
 from limite.core.endpoint.together import as_they_come
 from limite.core.errors import LimiteError, RunFailed
-from limite.core.kinds import EngineContext, Policy, Request
+from limite.core.rollout_kinds import EngineContext, Policy, Request
 from limite.core.seeds import Seeds
 from limite.core.types import Response
 from limite.core.validators import option

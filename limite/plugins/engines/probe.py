@@ -9,7 +9,7 @@ import attrs
 
 from limite.core.endpoint.client import Unanswered
 from limite.core.errors import LimiteError, RunFailed
-from limite.core.kinds import EngineContext, Policy, Request
+from limite.core.rollout_kinds import EngineContext, Policy, Request
 from limite.plugins.engines.dialects import Ask, Lacks, Told
 from limite.plugins.engines.judge import listed, wrongs
 

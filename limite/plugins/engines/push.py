@@ -13,7 +13,7 @@ import attrs
 from limite.core.endpoint.client import Client, Final, Unanswered
 from limite.core.errors import LimiteError, RunFailed
 from limite.core.jsonl import read_json, storage_error, write_json
-from limite.core.kinds import EngineContext, Policy
+from limite.core.rollout_kinds import EngineContext, Policy
 from limite.plugins.engines.dialects import ServerCall
 
 MARK = "limite-engine.json"

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from limite.core.kinds import Batch, Episodes
+from limite.core.rollout_kinds import Batch, Episodes
 from limite.plugins.rollout_schedules.groups import finished
 
 

@@ -9,7 +9,7 @@ import attrs
 from attrs.validators import and_, ge, le
 
 from limite.core.errors import RunFailed
-from limite.core.kinds import Batch, Episodes
+from limite.core.rollout_kinds import Batch, Episodes
 from limite.core.types import Group
 from limite.core.validators import option
 from limite.plugins.rollout_schedules.groups import finished, has_contrast

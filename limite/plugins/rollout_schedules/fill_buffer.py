@@ -9,8 +9,8 @@ import attrs
 from attrs.validators import and_, ge, gt, le
 
 from limite.core.jsonl import dumps, loads
-from limite.core.kinds import Batch, Episodes, Request
 from limite.core.rollout.store import group_lines, read_groups
+from limite.core.rollout_kinds import Batch, Episodes, Request
 from limite.core.types import Group, Response
 from limite.plugins.rollout_schedules.groups import Sampled, by_sample
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from limite.core.kinds import Episodes, Request
+from limite.core.rollout_kinds import Episodes, Request
 from limite.core.types import Group, Problem, Response
 
 Sampled = tuple[Problem, Sequence[Response]]

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import attrs
 from attrs.validators import and_, ge, le
 
-from limite.core.kinds import Batch, Episodes
+from limite.core.rollout_kinds import Batch, Episodes
 from limite.core.seeds import Seeds
 from limite.plugins.rollout_schedules.groups import finished, has_contrast
 

@@ -78,7 +78,7 @@ class LocalPolicy:
         import torch
 
         from limite.core.device import deterministic
-        from limite.core.kinds import Request
+        from limite.core.rollout_kinds import Request
 
         replies: list[list[Reply]] = []
         requests, owners = [], []

@@ -13,7 +13,6 @@ from torch import Tensor
 
 from limite.core.errors import LimiteError, SettingsError
 from limite.core.kernels.layout import Layout
-from limite.core.kinds import Request
 from limite.core.model.init import build_decoder
 from limite.core.model.llama.decoder import LlamaDecoder
 from limite.core.model.llama.spec import LlamaSpec
@@ -25,6 +24,7 @@ from limite.core.pretrained.tensor_directory import TensorDirectory
 from limite.core.pretrained.tensor_file import write_tensor_file
 from limite.core.pretrained.tokenizer import PretrainedTokenizer
 from limite.core.rollout.sampler import Sampler
+from limite.core.rollout_kinds import Request
 from limite.core.seeds import Seeds
 from limite.core.types import Answer, Problem
 from tests.core.pretrained.words import CHATML, byte_level, write_words

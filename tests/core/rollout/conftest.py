@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from limite.core.kernels.layout import Layout
-from limite.core.kinds import Request
+from limite.core.rollout_kinds import Request
 from limite.core.tokenizer import CharacterTokenizer
 from limite.core.types import Answer, Problem
 

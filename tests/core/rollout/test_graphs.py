@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from limite.core.kernels import dispatch
-from limite.core.kinds import Request
 from limite.core.model.decoder import Decoder
 from limite.core.model.fixed_cache import FixedCache
 from limite.core.model.init import build_decoder
@@ -21,6 +20,7 @@ from limite.core.rollout.capture import CannotCapture, Watch
 from limite.core.rollout.graphs import StepGraphs, step_graphs
 from limite.core.rollout.repetition import RepetitionDetector
 from limite.core.rollout.sampler import Sampler
+from limite.core.rollout_kinds import Request
 from limite.core.tokenizer import CharacterTokenizer
 from limite.core.types import Answer, Problem, Response
 from limite.plugins.attention.everywhere import Global

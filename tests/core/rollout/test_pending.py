@@ -13,8 +13,8 @@ from torch import Tensor
 
 from limite.core.checkpoint.state import decode, encode
 from limite.core.errors import LimiteError
-from limite.core.kinds import Batch
 from limite.core.rollout.pending import packed, unpacked
+from limite.core.rollout_kinds import Batch
 from limite.core.types import Answer, Group, Problem, Response, Verdict
 
 NATS = st.sampled_from([-200.0, -88.0, -1e-7, -0.1, 0.0, -0.30000001192092896])

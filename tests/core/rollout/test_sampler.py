@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from limite.core.errors import LimiteError, RunFailed
-from limite.core.kinds import Request
 from limite.core.rollout.budget import check_response
 from limite.core.rollout.repetition import RepetitionDetector
 from limite.core.rollout.sampler import Sampler
 from limite.core.rollout.uniforms import row_keys, uniforms
+from limite.core.rollout_kinds import Request
 from limite.core.tokenizer import CharacterTokenizer
 from limite.core.types import Response
 

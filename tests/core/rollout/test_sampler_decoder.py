@@ -12,11 +12,11 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from limite.core.kernels.layout import Layout
-from limite.core.kinds import Request
 from limite.core.model.decoder import Decoder
 from limite.core.model.init import build_decoder
 from limite.core.model.spec import ModelSpec
 from limite.core.rollout.sampler import Sampler
+from limite.core.rollout_kinds import Request
 from limite.core.tokenizer import CharacterTokenizer
 from limite.core.types import Answer, Problem, Response
 from limite.plugins.attention.local_global import LocalGlobal

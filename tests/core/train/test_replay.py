@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from limite.core.kernels.layout import Layout
-from limite.core.kinds import Request
 from limite.core.model.init import build_decoder
 from limite.core.model.spec import ModelSpec
 from limite.core.rollout.sampler import Sampler
+from limite.core.rollout_kinds import Request
 from limite.core.seeds import Seeds
 from limite.core.tokenizer import CharacterTokenizer
 from limite.core.train.replay import Row, pad_rows, replay

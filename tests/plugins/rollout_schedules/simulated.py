@@ -7,7 +7,7 @@ import itertools
 import random
 from collections.abc import Iterable, Iterator, Sequence
 
-from limite.core.kinds import Request
+from limite.core.rollout_kinds import Request
 from limite.core.types import Group, Response
 from limite.plugins.conformance.rollout_schedule import Sampled, answer, problem_number
 

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from limite.core.checkpoint.background import CheckpointWriter
 from limite.core.checkpoint.state import module_payload, restore_module
-from limite.core.kinds import LRSchedule, Objective, Optimizer, Request
+from limite.core.kinds import LRSchedule, Objective, Optimizer
 from limite.core.model.decoder import Decoder
 from limite.core.receipts import recipe_hash
 from limite.core.recipe.context import StageContext, settings_of
@@ -34,6 +34,7 @@ from limite.core.recipe.stages import PLAIN_ADVANTAGE, RL, START
 from limite.core.registry import Registry
 from limite.core.rollout.sampler import CAPACITY, capacity_tokens
 from limite.core.rollout.stop import StopRequest
+from limite.core.rollout_kinds import Request
 from limite.core.seeds import Seeds
 from limite.core.train.replay import Row
 from limite.core.types import Answer, Group, Problem, Response, Totals, Verdict

@@ -15,7 +15,6 @@ from torch import Tensor
 
 from limite.core.health.gates import GateVerdict
 from limite.core.kernels.layout import Layout
-from limite.core.kinds import Policy, Request
 from limite.core.model.decoder import Decoder
 from limite.core.model.settings import DecoderSpec
 from limite.core.recipe.admit.canary import Bench
@@ -24,6 +23,7 @@ from limite.core.recipe.admit.report import Gate
 from limite.core.recipe.admit.tolerances import verdict
 from limite.core.rollout.graphs import step_graphs
 from limite.core.rollout.sampler import Sampler
+from limite.core.rollout_kinds import Policy, Request
 from limite.core.train.replay import Row, replay
 from limite.core.types import Response
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import attrs
 
 from limite.core.checkpoint.state import decode, encode
-from limite.core.kinds import Request
 from limite.core.recipe.ranks.ranks import Ranks
 from limite.core.recipe.ranks.shares import shares
+from limite.core.rollout_kinds import Request
 from limite.core.types import Response
 
 Generate = Callable[[Sequence[Request]], Iterable[tuple[int, Response]]]

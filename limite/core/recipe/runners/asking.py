@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import attrs
 
 from limite.core.jsonl import read_jsonl, write_jsonl
-from limite.core.kinds import Request, Verifier
+from limite.core.kinds import Verifier
 from limite.core.pretrained.settings import at
 from limite.core.recipe.context import RunStopped
 from limite.core.recipe.problem_source import ProblemSource
@@ -19,6 +19,7 @@ from limite.core.rollout.budget import completion_budget, is_finished
 from limite.core.rollout.grading import verdicts_on
 from limite.core.rollout.sampler import Sampler
 from limite.core.rollout.store import group_lines, read_groups
+from limite.core.rollout_kinds import Request
 from limite.core.seeds import Seeds
 from limite.core.types import Group, Problem, Response
 

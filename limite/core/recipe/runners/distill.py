@@ -9,7 +9,7 @@ import torch
 
 from limite.core.errors import Mistake
 from limite.core.jsonl import write_jsonl
-from limite.core.kinds import LRSchedule, Objective, Optimizer, Request
+from limite.core.kinds import LRSchedule, Objective, Optimizer
 from limite.core.recipe.runners.asking import asked_problems, model_of
 from limite.core.recipe.runners.records import refuse_missing_rollouts, written_lines
 from limite.core.recipe.runners.session import TrainingSession
@@ -24,6 +24,7 @@ from limite.core.recipe.runners.update import Figures, Part, measure, outcome, t
 from limite.core.recipe.stages import Distill
 from limite.core.recipe.stages.distillation import LISTS
 from limite.core.rollout.sampler import Sampler
+from limite.core.rollout_kinds import Request
 from limite.core.seeds import Seeds
 from limite.core.train.accumulate import microbatches
 from limite.core.train.data.prompts import Prompt

@@ -13,11 +13,11 @@ from torch import Tensor
 from limite.core.checkpoint.tensor_header import TensorEntry
 from limite.core.checkpoint.tensors import DeferredTensor
 from limite.core.errors import RunFailed
-from limite.core.kinds import Engine, EngineContext, EngineRun, Policy, Request
 from limite.core.pretrained.export import export_model
 from limite.core.recipe.export import planned_source
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.stages import RL
+from limite.core.rollout_kinds import Engine, EngineContext, EngineRun, Policy, Request
 from limite.core.train.replay import Row, replay
 from limite.core.types import Response
 

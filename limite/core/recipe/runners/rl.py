@@ -13,12 +13,7 @@ from limite.core.errors import RunFailed
 from limite.core.health.gates import GateVerdict, all_passed, ratio_gates
 from limite.core.health.ratios import RatioHealth
 from limite.core.jsonl import read_jsonl
-from limite.core.kinds import (
-    Advantage,
-    LRSchedule,
-    Objective,
-    Optimizer,
-)
+from limite.core.kinds import Advantage, LRSchedule, Objective, Optimizer
 from limite.core.recipe.runners.batches import Batches
 from limite.core.recipe.runners.critic import StageCritic, taught_rows
 from limite.core.recipe.runners.learner import Learner, ScoredRow

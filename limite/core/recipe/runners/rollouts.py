@@ -11,15 +11,7 @@ from limite.core.actor.queue import Abandoned, Prompts, Snapshot
 from limite.core.actor.turns import BEFORE_UPDATE
 from limite.core.checkpoint.state import module_payload, restore_module
 from limite.core.health.contrast import contrast_shares
-from limite.core.kinds import (
-    Batch,
-    Curriculum,
-    Policy,
-    Request,
-    Reward,
-    RolloutSchedule,
-    Verifier,
-)
+from limite.core.kinds import Curriculum, Reward, Verifier
 from limite.core.recipe.declared import DATA, PROTOCOL
 from limite.core.recipe.problem_source import ProblemSource
 from limite.core.recipe.ranks.sampling import sampled_together
@@ -29,6 +21,7 @@ from limite.core.recipe.stages import RL
 from limite.core.rollout.budget import completion_budget, is_finished
 from limite.core.rollout.grading import verdicts_on
 from limite.core.rollout.pending import packed, unpacked
+from limite.core.rollout_kinds import Batch, Policy, Request, RolloutSchedule
 from limite.core.types import Group, Problem, Response, Verdict
 
 if TYPE_CHECKING:

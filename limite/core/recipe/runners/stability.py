@@ -17,12 +17,13 @@ from limite.core.health.unstable import (
     Held,
     Stability,
 )
-from limite.core.kinds import Request, Verifier
+from limite.core.kinds import Verifier
 from limite.core.recipe.stages import RL, Probe, Unstable
 from limite.core.recipe.tasting import drawn_problems
 from limite.core.rollout.budget import completion_budget, is_finished
 from limite.core.rollout.grading import verdicts_on
 from limite.core.rollout.sampler import Sampler
+from limite.core.rollout_kinds import Request
 
 if TYPE_CHECKING:
     from limite.core.model.decoder import Decoder

@@ -12,12 +12,10 @@ from limite.core.health.limits import HealthLimits
 from limite.core.kinds import (
     Advantage,
     Curriculum,
-    Engine,
     LRSchedule,
     Objective,
     Optimizer,
     Reward,
-    RolloutSchedule,
     Verifier,
 )
 from limite.core.recipe.stages import fields
@@ -26,6 +24,7 @@ from limite.core.recipe.stages.critic import CriticSettings
 from limite.core.recipe.stages.stability import Unstable
 from limite.core.rollout.repetition import RepetitionDetector
 from limite.core.rollout.shaping import OverlongPenalty
+from limite.core.rollout_kinds import Engine, RolloutSchedule
 from limite.core.train.correction import Correction
 from limite.core.validators import option
 

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from limite.core.cli.admit import admit as command
 from limite.core.errors import LimiteError, RunFailed
 from limite.core.health.gates import GateVerdict
-from limite.core.kinds import Request
 from limite.core.recipe.admit import memory as memory_gate
 from limite.core.recipe.admit import run as runs
 from limite.core.recipe.admit.canary import Bench, budgets
@@ -24,6 +23,7 @@ from limite.core.recipe.admit.report import Gate, Report
 from limite.core.recipe.admit.run import admitted, stage_to_admit, write_report
 from limite.core.recipe.admit.tolerances import TOLERANCES, verdict
 from limite.core.rollout.sampler import capacity_tokens
+from limite.core.rollout_kinds import Request
 from tests.core.recipe.admit.conftest import TINY, checked
 
 PAGE = Path(__file__).parents[4] / "docs" / "admission.md"

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limite.core.kinds import Request
 from limite.core.recipe.ranks.sampling import requests_of
 from limite.core.recipe.ranks.shares import shares
+from limite.core.rollout_kinds import Request
 from limite.core.types import Answer, Problem
 
 
