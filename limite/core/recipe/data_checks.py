@@ -17,6 +17,7 @@ from limite.core.errors import LimiteError, Mistake, sentence
 from limite.core.jsonl import DamagedFile
 from limite.core.model.settings import Model
 from limite.core.pretrained.settings import at
+from limite.core.recipe.file_faults import placed, told_of_file
 from limite.core.recipe.naming import misnamed, policies_before
 from limite.core.recipe.overlap_checks import Watch
 from limite.core.recipe.problem_checks import Texts
@@ -149,7 +150,7 @@ def pair_faults(
     except LimiteError as error:
         yield Fault(("pairs",), str(error))
         return
-    files += look.told(stage.pairs)
+    yield from placed(look.told(stage.pairs), ("pairs",), files)
     if not look.lines and not look.wrong:
         yield Fault(("pairs",), f"{stage.pairs}: the file has no line")
     elif counts.read and not rows:
@@ -225,7 +226,7 @@ def trace_faults(
     except LimiteError as error:
         yield Fault(("traces",), str(error))
         return
-    files += look.told(stage.traces)
+    yield from placed(look.told(stage.traces), ("traces",), files)
     if not look.lines and not look.wrong:
         yield Fault(("traces",), f"{stage.traces}: the file has no line")
     elif counts.read and not rows:
@@ -261,29 +262,36 @@ def teacher_faults(
     longest = longest_of(stage, context_of(recipe) or 2**31)
     if stage.taught is not None:
         longest = min(longest, texts[name].longest_document)
-    for message in directory_faults(
-        recipe, teacher.said, stage.teacher_dtype, longest, files, readable=readable
-    ):
-        yield Fault(path, message)
+    yield from directory_faults(
+        recipe, teacher.said, stage.teacher_dtype, longest, path, files, readable=readable
+    )
 
 
 def directory_faults(
-    recipe: Recipe, said: str, dtype: str, longest: int, files: list[Mistake], *, readable: bool
-) -> Iterator[str]:
-    """Why a model in a directory cannot read the ids of the recipe's, or texts of ``longest``."""
+    recipe: Recipe,
+    said: str,
+    dtype: str,
+    longest: int,
+    path: tuple[str, ...],
+    files: list[Mistake],
+    *,
+    readable: bool,
+) -> Iterator[Fault]:
+    """Why a model in a directory cannot read the ids of the recipe's, or texts of ``longest``.
+
+    ``path`` is the setting that names it; mistakes in its files go into ``files``.
+    """
     if not Path(said).expanduser().is_dir():
-        yield f"there is no directory {said!r}"
+        yield Fault(path, f"there is no directory {said!r}")
         return
     model = attrs.evolve(at(said), dtype=dtype)
     wrong = model.mistakes()
-    files += wrong
+    yield from placed(wrong, path, files)
     if wrong:
         return
     if model.context < longest:
-        yield (
-            f"has a context of {model.context} tokens, and texts have up to {longest}; "
-            "set 'max_tokens'"
-        )
+        message = f"has a context of {model.context} tokens, and texts have up to {longest}"
+        yield Fault(path, f"{message}; set 'max_tokens'")
     if not readable:
         return
     ours, theirs = recipe.tokenizer, model.default_tokenizer()
@@ -291,10 +299,11 @@ def directory_faults(
         other = _first_difference(ours, theirs)
         model.filled(ours.vocabulary)
     except LimiteError as error:
-        yield str(error)
+        yield from told_of_file(error, path, files)
         return
     if other is not None:
-        yield f"has another tokenizer: its id {other} is another text than the student's"
+        message = f"has another tokenizer: its id {other} is another text than the student's"
+        yield Fault(path, message)
 
 
 def _first_difference(ours: Tokenizer, theirs: Tokenizer) -> int | None:

@@ -11,6 +11,7 @@ import attrs
 from limite.core.config_faults import Fault
 from limite.core.errors import LimiteError, Mistake, SettingsError, sentence
 from limite.core.model.settings import Model
+from limite.core.recipe.file_faults import placed
 from limite.core.recipe.problem_checks import Texts, lacking_faults, problem_faults
 from limite.core.recipe.problem_source import STAGE_ASKED
 from limite.core.recipe.recipe import Recipe
@@ -62,7 +63,7 @@ def eval_faults(
     try:
         sets = asked.sets_of(stage, registry)
     except SettingsError as error:
-        files += error.mistakes
+        yield from placed(error.mistakes, ("suite",), files)
         return
     except LimiteError as error:
         yield from _told(error, "suite")

@@ -20,9 +20,10 @@ from limite.core.recipe.curriculum_checks import curriculum_faults
 from limite.core.recipe.data_checks import pair_faults, teacher_faults, trace_faults
 from limite.core.recipe.engine_checks import engine_faults
 from limite.core.recipe.eval_checks import eval_faults
+from limite.core.recipe.file_faults import placed
 from limite.core.recipe.kernel_checks import kernel_survey
 from limite.core.recipe.made_checks import made_faults, own_faults, taught_faults
-from limite.core.recipe.model_checks import model_faults
+from limite.core.recipe.model_checks import model_faults, tokenizer_setting
 from limite.core.recipe.objective_checks import (
     column_faults,
     correction_faults,
@@ -101,7 +102,7 @@ def look_over(recipe: Recipe, registry: Registry, *, complete: bool = True) -> F
     for name, stage in getattr(recipe, "stages", {}).items():
         look.at_stage(name, stage)
     kernels = kernel_survey(recipe, look.decoder)
-    files = list(dict.fromkeys([*look.in_model, *look.in_tokenizer, *look.in_data]))
+    files = list(dict.fromkeys(look.files))
     return Findings(
         faults=look.faults, files=files, decoder=look.decoder, texts=look.texts, kernels=kernels
     )
@@ -115,20 +116,17 @@ class _Look:
     registry: Registry
     complete: bool
     faults: list[Fault] = attrs.field(factory=list)
-    in_model: list[Mistake] = attrs.field(factory=list)
-    in_tokenizer: list[Mistake] = attrs.field(factory=list)
-    in_data: list[Mistake] = attrs.field(factory=list)
+    files: list[Mistake] = attrs.field(factory=list)
+    known: bool = True
+    """Whether the model's files are sound."""
+    readable: bool = True
+    """Whether the tokenizer's are, so that texts can be encoded."""
     texts: dict[str, Texts] = attrs.field(factory=dict)
     decoder: Decoder | None = None
     questions: Questions = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.questions = Questions(recipe=self.recipe, registry=self.registry)
-
-    @property
-    def readable(self) -> bool:
-        """Whether the tokenizer's files are sound, so that texts can be encoded."""
-        return not self.in_tokenizer
 
     def ask(self, questions: Iterable[Fault], *under: str) -> None:
         """Takes down what is wrong with the part of the recipe that is ``under`` a path."""
@@ -142,13 +140,16 @@ class _Look:
                 raise
 
     def at_model(self) -> None:
-        self.in_tokenizer += self._in_files("tokenizer")
-        self.in_model += self._in_files("model")
+        in_model, in_tokenizer = self._in_files("model"), self._in_files("tokenizer")
+        self.known, self.readable = not in_model, not in_tokenizer
+        self.ask(placed(in_model, ("model",), self.files))
+        # What is said of the directory is said once; a tokenizer is often that of the model.
+        fresh = [each for each in in_tokenizer if each not in in_model]
+        if fresh:
+            self.ask(placed(fresh, tokenizer_setting(self.recipe), self.files))
         models: list[Decoder] = []
         self.ask(
-            model_faults(
-                self.recipe, models, wrong_files=bool(self.in_model), readable=self.readable
-            )
+            model_faults(self.recipe, models, wrong_files=not self.known, readable=self.readable)
         )
         self.decoder = models[0] if models else None
 
@@ -187,7 +188,7 @@ class _Look:
     def _at_texts(self, name: str, stage: Stage) -> None:
         """What a stage trains on, or asks."""
         place = ("stages", name)
-        shared = (self.registry, self.texts, self.in_data)
+        shared = (self.registry, self.texts, self.files)
         found: Iterable[Fault]
         if isinstance(stage, Preference):
             self._at_preference(name, stage)
@@ -210,13 +211,13 @@ class _Look:
         place, readable = ("stages", name), self.readable
         watch = self.questions.after(name)
         found = pair_faults(
-            self.recipe, name, stage, self.texts, self.in_data, watch, readable=readable
+            self.recipe, name, stage, self.texts, self.files, watch, readable=readable
         )
         self.ask(found, *place)
         sampled = getattr(stage, "sampled", None)
         if isinstance(sampled, StrongWeak):
             found = sampled_faults(
-                self.recipe, name, sampled, self.registry, self.texts, self.in_data,
+                self.recipe, name, sampled, self.registry, self.texts, self.files,
                 readable=readable,
             )  # fmt: skip
             self.ask(found, *place, "sampled")
@@ -225,19 +226,17 @@ class _Look:
         place, readable = ("stages", name), self.readable
         watch = self.questions.after(name)
         found = trace_faults(
-            self.recipe, name, stage, self.texts, self.in_data, watch, readable=readable
+            self.recipe, name, stage, self.texts, self.files, watch, readable=readable
         )
         self.ask(found, *place)
         taught = getattr(stage, "taught", None)
         if isinstance(taught, Taught):
             found = taught_faults(
-                self.recipe, name, stage, taught, self.registry, self.texts, self.in_data,
+                self.recipe, name, stage, taught, self.registry, self.texts, self.files,
                 readable=readable,
             )  # fmt: skip
             self.ask(found, *place, "taught")
-        found = teacher_faults(
-            self.recipe, name, stage, self.texts, self.in_data, readable=readable
-        )
+        found = teacher_faults(self.recipe, name, stage, self.texts, self.files, readable=readable)
         self.ask(found, *place)
 
     def _at_pretraining(self, name: str, stage: Pretrain) -> None:
@@ -245,10 +244,10 @@ class _Look:
         made: list[str] = []
         of_problems = getattr(stage, "made", None)
         if isinstance(of_problems, MadeTexts) and self.readable:
-            found = made_faults(self.recipe, name, of_problems, self.registry, made, self.in_data)
+            found = made_faults(self.recipe, name, of_problems, self.registry, made, self.files)
             self.ask(found, *place, "made")
         found = pretrain_faults(
-            self.recipe, name, stage, made, self.texts, self.in_data, self.questions,
+            self.recipe, name, stage, made, self.texts, self.files, self.questions,
             readable=self.readable,
         )  # fmt: skip
         self.ask(found, *place)
@@ -260,12 +259,12 @@ class _Look:
         self.ask(correction_faults(stage, self.registry), *place)
         self.ask(overlong_faults(stage), *place)
         self.ask(repetition_faults(stage), *place)
-        if not self.in_model and self.readable:
+        if self.known and self.readable:
             self.ask(engine_faults(self.recipe, stage), *place)
         self.ask(dealing_faults(stage), *place)
         self.ask(curriculum_faults(stage), *place)
         found = stability_faults(
-            self.recipe, name, stage, self.registry, self.in_data, readable=self.readable
+            self.recipe, name, stage, self.registry, self.files, readable=self.readable
         )
         self.ask(found, *place)
         self.ask(turn_faults(stage), *place)

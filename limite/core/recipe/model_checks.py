@@ -52,3 +52,10 @@ def _has_sizes(model: Model) -> bool:
         return model.context > 0
     except LimiteError:
         return False
+
+
+def tokenizer_setting(recipe: Recipe) -> tuple[str, ...]:
+    """The setting that a tokenizer comes from: the model, unless another than its own is named."""
+    model = getattr(recipe, "model", None)
+    own = isinstance(model, Model) and recipe.tokenizer == model.default_tokenizer()
+    return ("model",) if own else ("tokenizer",)

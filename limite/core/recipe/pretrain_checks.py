@@ -15,6 +15,7 @@ from limite.core.config_faults import Fault
 from limite.core.errors import LimiteError, Mistake
 from limite.core.jsonl import DamagedFile
 from limite.core.recipe.data_checks import context_of, end_faults
+from limite.core.recipe.file_faults import placed, told_of_file
 from limite.core.recipe.overlap_checks import Questions
 from limite.core.recipe.problem_checks import Texts
 from limite.core.recipe.recipe import Recipe
@@ -151,7 +152,7 @@ def pretrain_faults(
         except LimiteError as error:
             yield from told_of_file(error, path, files)
             continue
-        files += first_few(look.mistakes, look.wrong, said)
+        yield from placed(first_few(look.mistakes, look.wrong, said), path, files)
         if not look.documents and not look.wrong:
             why = "" if not look.left_out else f": all {look.left_out:,} are measured or asked"
             yield Fault(path, f"{said}: no document of it can be trained on{why}")
@@ -178,16 +179,6 @@ def _missing(stage: Pretrain) -> Iterator[Fault]:
             text_files(said)
         except LimiteError as error:
             yield Fault(("sources", said), str(error))
-
-
-def told_of_file(
-    error: LimiteError, path: tuple[str, ...], files: list[Mistake]
-) -> Iterator[Fault]:
-    """An error of one file: its lines go into ``files``, all else is a fault of the setting."""
-    mistakes: Sequence[Mistake] = getattr(error, "mistakes", ())
-    files += mistakes
-    if not mistakes:
-        yield Fault(path, str(error))
 
 
 def _told(stage: Pretrain, looks: dict[str, SourceLook]) -> Iterator[str]:

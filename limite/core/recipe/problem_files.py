@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import cast
 
 from limite.core.config_faults import Fault
-from limite.core.errors import LimiteError, Mistake, SettingsError, mistakes_of
+from limite.core.errors import LimiteError, Mistake, SettingsError
 from limite.core.kinds import Verifier
+from limite.core.recipe.file_faults import placed
 from limite.core.recipe.stages import Mix, Source, file_at, is_file
 from limite.core.registry import Registry
 from limite.core.rollout.grading import verdicts_on
@@ -131,7 +132,7 @@ def source_faults(
             _look_at(name, source, verifier)
         except SettingsError as error:
             wrong.add(name)
-            files += mistakes_of(error)
+            yield from placed(error.mistakes, path, files)
         except LimiteError as error:
             wrong.add(name)
             yield Fault(path, str(error).removeprefix(f"{Path(name)}: "))

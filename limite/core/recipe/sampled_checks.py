@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
+import attrs
+
 from limite.core.config_faults import Fault
 from limite.core.errors import LimiteError, Mistake
 from limite.core.kinds import Verifier
@@ -59,7 +61,8 @@ def sampled_faults(
             if why is not None:
                 yield Fault((field,), why)
         else:
-            for message in directory_faults(
-                recipe, str(model.path), settings.dtype, longest, files, readable=readable
+            for fault in directory_faults(
+                recipe, str(model.path), settings.dtype, longest, (field,), files, readable=readable
             ):
-                yield Fault((field,), message.replace("set 'max_tokens'", "lower 'max_tokens'"))
+                message = fault.message.replace("set 'max_tokens'", "lower 'max_tokens'")
+                yield attrs.evolve(fault, message=message)

@@ -11,6 +11,7 @@ from limite.core.kinds import Verifier
 from limite.core.pretrained.average import checked_weights
 from limite.core.pretrained.export import Source
 from limite.core.pretrained.soup_match import differences
+from limite.core.recipe.file_faults import told_of_file
 from limite.core.recipe.members import planned, source_at
 from limite.core.recipe.naming import misnamed, policies_before
 from limite.core.recipe.problem_checks import Texts, asked_faults
@@ -139,10 +140,8 @@ def _greedy_faults(
     try:
         problems = asked_of(recipe, name, greedy, registry).problems
     except LimiteError as error:
-        if greedy.benchmark is not None and hasattr(error, "mistakes"):
-            files += mistakes_of(error)
-        else:
-            yield Fault(("problems" if greedy.benchmark is None else "benchmark",), str(error))
+        field = "problems" if greedy.benchmark is None else "benchmark"
+        yield from told_of_file(error, (field,), files)
         return
     if readable:
         yield from asked_faults(recipe, name, problems, texts, max_tokens=greedy.max_tokens)

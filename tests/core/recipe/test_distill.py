@@ -375,3 +375,20 @@ def test_what_is_wrong_with_a_teacher_is_told(texts: Path, teacher: Path, tmp_pa
         with pytest.raises(SettingsError) as caught:
             run(tmp_path / "runs", texts, *sets)
         assert message in str(caught.value), message
+
+
+def test_a_folder_that_is_no_model_is_told_where_it_is_named(texts: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    recipe = tmp_path / "recipe.toml"
+    teacher = f'teacher = "{tmp_path / "empty"}"'
+    recipe.write_text(f'{RECIPE.read_text()}traces = "{texts}"\n{teacher}\n')
+    line = recipe.read_text().splitlines().index(teacher) + 1
+    with pytest.raises(SettingsError) as caught:
+        check_file(recipe, [], load_registry())
+    (told,) = caught.value.mistakes
+    assert str(told).startswith(f"{recipe}:{line}: stages.distill.teacher: {tmp_path / 'empty'}: ")
+    model = f"model={tmp_path / 'empty'}"
+    with pytest.raises(SettingsError) as caught:
+        check_file(recipe, [model], load_registry())
+    told_of = [(each.file, each.path) for each in caught.value.mistakes]
+    assert set(told_of) == {(str(recipe), "stages.distill.teacher"), (f"--set {model}", "model")}
