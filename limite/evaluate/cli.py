@@ -230,7 +230,7 @@ def eval_(
         raise LimiteError("--benchmark: say which problems, FILE or a name; --list tells the names")
     from limite.evaluate.command import Wanted, evaluate
     from limite.evaluate.models import Terms
-    from limite.evaluate.served import served_model
+    from limite.evaluate.served import MEASURING, PUBLISHED, served_model
 
     terms = Terms(
         samples=samples,
@@ -264,6 +264,7 @@ def eval_(
                 timeout_s=timeout,
                 tell=_note,
                 apart=not published,
+                patience=PUBLISHED if published else MEASURING,
             )
         ]
 

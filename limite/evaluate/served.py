@@ -11,7 +11,15 @@ from typing import Any
 
 import attrs
 
-from limite.core.endpoint.client import Address, Client, Final, Hopeless, Passing, Unanswered
+from limite.core.endpoint.client import (
+    Address,
+    Client,
+    Final,
+    Hopeless,
+    Passing,
+    Patience,
+    Unanswered,
+)
 from limite.core.errors import LimiteError, RunFailed
 from limite.core.jsonl import dumps
 from limite.core.recipe.sample import Speaker, speaker_in
@@ -29,6 +37,13 @@ from limite.problems.gen.endpoint_policy import IN_A_ROW
 TEXT = "/completions"
 APART = ("reasoning_content", "reasoning")
 """Where servers put what a model thought, if they tell it apart."""
+
+MEASURING = Patience(replies=False)
+"""A reply that came is never asked for again: that would be another draw."""
+
+PUBLISHED = Patience(retries=3, states=frozenset(), replies=False, first_wait_s=1.0, jitter=0.0)
+"""As the publisher does: four attempts with 1, 2 and 4 s between them where a request got no answer
+at all; an answer that tells an error is one."""
 
 
 @attrs.frozen(kw_only=True)
@@ -63,6 +78,7 @@ class ServedModel:
         speaker: Speaker | None,
         concurrency: int,
         apart: bool = True,
+        patience: Patience = MEASURING,
         **more: Any,
     ) -> None:
         address = Address.of(url, "--endpoint")
@@ -83,7 +99,7 @@ class ServedModel:
         self._speaker = speaker
         self._concurrency = concurrency
         self._apart = apart
-        self._client = Client(address, key, **more)
+        self._client = Client(address, key, patience=patience, **more)
         self._in_a_row = 0
         self._lock = threading.Lock()
 

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 import attrs
 import pytest
 
+from limite.core.endpoint.client import Address, Client, Unanswered
 from limite.core.jsonl import read_json, read_jsonl
 from limite.evaluate.exchange.files import read as read_foreign
 from limite.evaluate.journal import JOURNAL, RESPONSES
 from limite.evaluate.models import Terms
+from limite.evaluate.served import PUBLISHED
 from limite.evaluate.suites.publisher import TASKS
 from limite.evaluate.suites.run import published_terms
 from tests.evaluate.asked import files_in
@@ -31,7 +33,7 @@ class Counting(ChatServer):
     def reply(self, body, key) -> Told:
         body.setdefault("messages", [{"content": body.get("prompt")}])  # of plain completions
         status, headers, data = super().reply(body, key)
-        if status == 200:
+        if data.startswith(b"{") and status == 200:
             found = json.loads(data)
             if self.usage:
                 found["usage"] = {"prompt_tokens": 7, "completion_tokens": self.length}
@@ -110,6 +112,59 @@ def test_a_set_with_refused_requests_has_no_score_and_goes_on(ask, server, tmp_p
     assert ended.code == 0, ended.err
     assert len(server.bodies) == 10
     assert not (folder_in(tmp_path) / JOURNAL).exists()
+
+
+def test_a_busy_server_is_asked_again_and_what_it_has_answered_is_not(ask, server, tmp_path):
+    server.planned = [told(503, {"Retry-After": "0"}), (200, {}, b"<p>Later</p>"), ("cut", {}, b"")]
+    ended = ask("--concurrency", 1)
+    assert ended.code == 1
+    assert "9 of 10 responses came (1 a web page in place of JSON)" in ended.err
+    assert ask().code == 0
+    assert len(server.bodies) == 10
+
+
+@pytest.mark.parametrize(
+    ("refusal", "reason"),
+    [
+        (told(429, {"Retry-After": "0"}), "status 429"),
+        (told(503), "status 503"),
+        ((200, {}, b"<p>Later</p>"), "a web page in place of JSON"),
+    ],
+)
+def test_a_published_suite_repeats_only_what_got_no_answer(server, refusal, reason):
+    waits: list[float] = []
+    asked = Client(
+        Address.of(server.url, "url"), patience=PUBLISHED, wait=waits.append, clock=lambda: 0.0
+    )
+
+    def turn(question: str) -> str:
+        body = {"messages": [{"content": question}], "seed": 7}
+        return asked.ask("/chat/completions", body, lambda found: found["choices"][0])["message"]
+
+    server.planned = [("cut", {}, b"")] * 3
+    assert turn("4?")["content"] == "\\boxed{5}"
+    assert waits == [1.0, 2.0, 4.0]
+    assert len(server.bodies) == 1
+    server.planned = [("cut", {}, b"")] * 5
+    with pytest.raises(Unanswered, match="4 times"):
+        turn("4?")
+    assert len(server.planned) == 1
+    server.planned = [refusal]
+    with pytest.raises(Unanswered) as failed:
+        turn("4?")
+    assert (failed.value.reason, waits) == (reason, [1.0, 2.0, 4.0] * 2)
+    assert (len(server.bodies), server.planned) == (1, [])
+
+
+def test_a_published_suite_is_asked_so(evaluate, server, tmp_path):
+    (tmp_path / "gsm8k.jsonl").write_text('{"question": "6?", "answer": "so #### 7"}\n')
+    server.planned = [told(503, {"Retry-After": "0"})]
+    ended = evaluate(
+        "--endpoint", server.url, "--model-name", "m", "--suite", "math-extended/gsm8k", "--data",
+        tmp_path, "--out", tmp_path / "out", "--budget", "fixed-response", "--max-tokens", 9,
+    )  # fmt: skip
+    assert (ended.code, "(1 status 503: no)" in ended.err) == (1, True), ended.err
+    assert server.bodies == []
 
 
 def test_replies_that_cannot_be_checked_are_refused(ask, server):

@@ -1,8 +1,8 @@
 """Requests of JSON to a server over HTTP, made with patience.
 
 What is passing (no connection, too many requests, a server in trouble, half a reply) is asked again
-after a while; all else is a failure that is told. Keys and addresses stand in no message: the
-server is called by its host.
+after a while, as far as ``Patience`` goes; all else is a failure that is told. Keys and addresses
+stand in no message: the server is called by its host.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ FORM = "response_format"
 """A field that many servers do not know. One that names it will not know it later either."""
 
 LONGEST_WAIT_S = 120.0
-FIRST_WAIT_S = 0.5
 REPLY_BYTES = 64 * 2**20
 SAID_BYTES = 1 << 16
 SAID_CHARACTERS = 300
@@ -76,6 +75,22 @@ class Final(Exception):
         super().__init__(reason)
         self.said = said
         self.hopeless = hopeless
+
+
+@attrs.frozen(kw_only=True)
+class Patience:
+    """What is asked again, and how often. A request that got no answer always is.
+
+    Pauses begin with ``first_wait_s`` and double, each longer by up to ``jitter`` of it, at random.
+    """
+
+    retries: int = 6
+    states: frozenset[int] = AGAIN
+    """The states of a refusal after which the same request is made again."""
+    replies: bool = True
+    """Whether it is after a reply that will not do."""
+    first_wait_s: float = 0.5
+    jitter: float = 0.25
 
 
 @attrs.frozen
@@ -127,7 +142,7 @@ class Client:
         key: str = "",
         *,
         timeout_s: float = 120.0,
-        retries: int = 6,
+        patience: Patience = Patience(),
         wait: Callable[[float], object] | None = None,
         clock: Callable[[], float] = time.monotonic,
         tell: Callable[[str], object] | None = None,
@@ -138,7 +153,7 @@ class Client:
             raise LimiteError("the key holds a line break, which no header can carry")
         self._key = key
         self._timeout_s = timeout_s
-        self._retries = retries
+        self._patience = patience
         self._ended = threading.Event()
         self._wait = wait or self._ended.wait
         self._clock = clock
@@ -167,15 +182,16 @@ class Client:
         data = None if body is None else json.dumps(body).encode()
         limit_s = self._timeout_s if timeout_s is None else timeout_s
         failure = said = ""
-        for attempt in range(self._retries + 1):
+        retries = self._patience.retries
+        for attempt in range(retries + 1):
             self._keep_quiet()
             if self._ended.is_set():
                 raise Unanswered("not asked for any more")
             try:
-                return read(_json(self._send(path, data, limit_s)))
+                return self._understood(read, self._send(path, data, limit_s))
             except Passing as error:
                 failure, said = str(error), self._without_key(error.said)
-                if attempt < self._retries:
+                if attempt < retries:
                     self._tell_once(f"{self.host}: {failure}; asking again")
                 self._be_patient(attempt, error.wait_s, for_all=error.for_all)
             except Final as error:
@@ -184,7 +200,7 @@ class Client:
                     self.end()
                     raise Hopeless(f"{self.host} refuses every request: {error}", said) from None
                 raise Unanswered(str(error), said) from None
-        often = f", {self._retries + 1} times" if self._retries else ""
+        often = f", {retries + 1} times" if retries else ""
         raise Unanswered(failure + often, said, passing=True)
 
     def end(self) -> None:
@@ -201,6 +217,15 @@ class Client:
         if new and self._tell is not None:
             self._tell(text)
 
+    def _understood(self, read: Callable[[Any], T], data: bytes) -> T:
+        """What ``read`` makes of a reply; without patience for replies no failure is passing."""
+        try:
+            return read(_json(data))
+        except Passing as error:
+            if self._patience.replies:
+                raise
+            raise Final(str(error), error.said) from None
+
     def _send(self, path: str, data: bytes | None, timeout_s: float) -> bytes:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self._key:
@@ -214,7 +239,7 @@ class Client:
                 return self._read(response, until)
         except urllib.error.HTTPError as error:
             with error:
-                raise _refusal(error) from None
+                raise _refusal(error, self._patience.states) from None
         except TimeoutError:
             raise Passing("no reply in time") from None
         except urllib.error.URLError as error:
@@ -244,11 +269,13 @@ class Client:
 
     def _be_patient(self, attempt: int, asked_s: float | None, *, for_all: bool) -> None:
         """Waits as long as the server asked, or twice as long each time, and a little at random."""
-        if attempt == self._retries:
+        patience = self._patience
+        if attempt == patience.retries:
             return
-        seconds = FIRST_WAIT_S * 2.0**attempt if asked_s is None else asked_s
+        seconds = patience.first_wait_s * 2.0**attempt if asked_s is None else asked_s
         with self._lock:
-            seconds = min(seconds * (1 + 0.25 * self._jitter.random()), LONGEST_WAIT_S)
+            longer = 1 + patience.jitter * self._jitter.random()
+            seconds = min(seconds * longer, LONGEST_WAIT_S)
             if for_all:
                 self._quiet_until = max(self._quiet_until, self._clock() + seconds)
         if not for_all:
@@ -273,9 +300,9 @@ def _json(data: bytes) -> Any:
         ) from None
 
 
-def _refusal(error: urllib.error.HTTPError) -> Passing | Final:
+def _refusal(error: urllib.error.HTTPError, passing: frozenset[int]) -> Passing | Final:
     reason, said = f"status {error.code}", _said(error)
-    if error.code in AGAIN and FORM not in said:
+    if error.code in passing and FORM not in said:
         asked_s = _retry_after(error.headers.get("Retry-After", ""))
         return Passing(reason, said, wait_s=asked_s, for_all=error.code == 429)
     hopeless = error.code in HOPELESS or 300 <= error.code < 400

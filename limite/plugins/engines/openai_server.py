@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import attrs
 from attrs.validators import and_, ge, gt, le, optional
 
-from limite.core.endpoint.client import Address, Client, Unanswered
+from limite.core.endpoint.client import Address, Client, Patience, Unanswered
 from limite.core.endpoint.replies import KeptReplies, request_hash
 from limite.core.endpoint.together import as_they_come
 from limite.core.errors import LimiteError, RunFailed
@@ -215,7 +215,7 @@ class ServerRun:
             settings.address(),
             settings.key(),
             timeout_s=settings.timeout_s,
-            retries=settings.retries,
+            patience=Patience(retries=settings.retries),
             tell=self._note,
         )
 

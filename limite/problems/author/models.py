@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from limite.core.discover import load_registry
-from limite.core.endpoint.client import Address, Client
+from limite.core.endpoint.client import Address, Client, Patience
 from limite.core.errors import LimiteError
 from limite.core.kinds import Verifier
 from limite.problems.author.aim import Aim, Behind, Here
@@ -166,6 +166,6 @@ def _client(
         Address.of(url, option),
         key,
         timeout_s=given.timeout,
-        retries=given.retries,
+        patience=Patience(retries=given.retries),
         tell=note,
     )

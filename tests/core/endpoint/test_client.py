@@ -7,7 +7,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from limite.core.endpoint.client import Address, Client, Final, Hopeless, Passing, Unanswered
+from limite.core.endpoint.client import (
+    Address,
+    Client,
+    Final,
+    Hopeless,
+    Passing,
+    Patience,
+    Unanswered,
+)
 from limite.core.errors import LimiteError
 from tests.problems.gen.chat_server import ChatServer
 
@@ -63,7 +71,7 @@ def test_what_is_no_json_is_asked_for_again_and_then_told(
 ) -> None:
     server.always = (200, {}, body)
     with pytest.raises(Unanswered) as failed:
-        ask(server, retries=1)
+        ask(server, patience=Patience(retries=1))
     assert failed.value.reason == reason
     assert len(server.bodies) == 2
 
@@ -100,7 +108,7 @@ def test_a_refusal_is_told_in_the_words_of_the_server(server: ChatServer, body, 
 def test_trouble_that_does_not_end_is_told_in_the_words_of_the_server(server: ChatServer) -> None:
     server.always = (500, {}, json.dumps({"error": {"message": f"not with {KEY}"}}).encode())
     with pytest.raises(Unanswered, match=r"status 500, 2 times: not with \*\*\*"):
-        ask(server, retries=1)
+        ask(server, patience=Patience(retries=1))
 
 
 def test_a_hopeless_refusal_ends_the_client(server: ChatServer) -> None:
@@ -119,4 +127,4 @@ def test_this_machine_is_asked_without_a_proxy(
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     monkeypatch.delenv("no_proxy", raising=False)
     monkeypatch.delenv("NO_PROXY", raising=False)
-    assert "choices" in ask(server, retries=0)
+    assert "choices" in ask(server, patience=Patience(retries=0))

@@ -10,12 +10,13 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from limite.core.endpoint import client
+from limite.core.endpoint.client import Patience
 from limite.core.errors import LimiteError, RunFailed
 from limite.core.jsonl import read_jsonl
 from limite.core.recipe.context import RunStopped
@@ -24,6 +25,7 @@ from limite.core.recipe.verify.run import verify_run
 from limite.core.rollout.stop import StopRequest
 from limite.core.tokenizer import CharacterTokenizer
 from limite.plugins.conformance.model_server import ModelServer
+from limite.plugins.engines import openai_server
 
 REMOTE = Path(__file__).parent / "remote.toml"
 BATCH = 6  # responses
@@ -32,7 +34,7 @@ PATH = "/generate"
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
-    monkeypatch.setattr(client, "FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr(openai_server, "Patience", partial(Patience, first_wait_s=0.01))
     with ModelServer(CharacterTokenizer()) as found:
         monkeypatch.setenv("LIMITE_TEST_ENGINE", found.url)
         yield found

@@ -14,17 +14,18 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from limite.core.cli.main import main
-from limite.core.endpoint import client
-from limite.core.endpoint.client import Address, Client, Unanswered
+from limite.core.endpoint.client import Address, Client, Patience, Unanswered
 from limite.core.errors import LimiteError
 from limite.core.jsonl import read_json
 from limite.core.recipe.engine import start
+from limite.plugins.engines import openai_server
 from limite.plugins.engines.dialects import VLLM, Ask, Lacks
 from limite.problems.gen.endpoint import Endpoint
 
@@ -90,7 +91,9 @@ def serve(gguf: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Calla
             for _ in range(120):
                 assert process.poll() is None, Path(log.name).read_text()[-2000:]
                 try:
-                    asked = Client(Address.of(url, "url"), retries=0, timeout_s=5)
+                    asked = Client(
+                        Address.of(url, "url"), patience=Patience(retries=0), timeout_s=5
+                    )
                     asked.ask("/v1/models", None, lambda found: found)
                     return url
                 except Unanswered:
@@ -123,7 +126,7 @@ def recipe(folder: Path, model: Path, url: str) -> Path:
 def test_a_server_without_ids_is_refused_with_the_reason(
     packaged: str, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client, "FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr(openai_server, "Patience", partial(Patience, first_wait_s=0.01))
     place = recipe(tmp_path, model, packaged)
     overrides = (
         'stages.rl.engine.server="vllm"',

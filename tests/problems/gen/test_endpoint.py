@@ -9,6 +9,7 @@ from email.utils import format_datetime
 import pytest
 
 from limite.core.endpoint import client as endpoints
+from limite.core.endpoint.client import Patience
 from limite.core.errors import LimiteError, RunFailed
 from limite.problems.gen.endpoint import Endpoint
 from limite.problems.gen.policies import Reply
@@ -68,7 +69,7 @@ def test_too_many_requests_quiet_all_of_them(server: ChatServer) -> None:
 
 def test_nothing_lasts_for_ever(server: ChatServer) -> None:
     server.always = told(500, {"Retry-After": "100000"})
-    endpoint, waits = patient(server, retries=2)
+    endpoint, waits = patient(server, patience=Patience(retries=2))
     assert endpoint.chat("hello", {}) == Reply(failure="status 500, 3 times")
     assert waits == [endpoints.LONGEST_WAIT_S] * 2
 
@@ -76,7 +77,7 @@ def test_nothing_lasts_for_ever(server: ChatServer) -> None:
 def test_a_slow_reply_is_given_up(server: ChatServer) -> None:
     over = threading.Event()
     server.answers = lambda _text: str(over.wait(30))
-    endpoint = Endpoint(server.url, "m", timeout_s=0.2, retries=0)
+    endpoint = Endpoint(server.url, "m", timeout_s=0.2, patience=Patience(retries=0))
     assert endpoint.chat("hello", {}) == Reply(failure="no reply in time")
     over.set()
 
@@ -115,7 +116,11 @@ def test_thinking_that_took_all_of_the_room_is_an_empty_answer(server: ChatServe
 def test_no_connection_is_a_failure(server: ChatServer) -> None:
     notes: list[str] = []
     endpoint = Endpoint(
-        "http://127.0.0.1:1/v1", "m", wait=lambda _s: None, retries=1, tell=notes.append
+        "http://127.0.0.1:1/v1",
+        "m",
+        wait=lambda _s: None,
+        patience=Patience(retries=1),
+        tell=notes.append,
     )
     for _ in range(2):
         assert endpoint.chat("hello", {}) == Reply(failure="no connection, 2 times")
