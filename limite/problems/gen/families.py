@@ -62,6 +62,19 @@ def names_by_area() -> dict[str, list[str]]:
     return areas
 
 
+def words_in(text: str, what: str) -> list[str]:
+    """The words between the commas of a text; where ``what`` one is stands none, that is told."""
+    words = [word.strip() for word in text.split(",")]
+    if all(words):
+        return words
+    where = "here"
+    if any(words):
+        first = words.index("")
+        ends = {0: "before the first comma", len(words) - 1: "after the last comma"}
+        where = ends.get(first, f"after {words[first - 1]!r}")
+    raise LimiteError(f"{text!r}: {what} is missing {where}")
+
+
 def families_in(areas: Sequence[str]) -> list[str]:
     """The names of the families of these areas; an area that does not exist is told."""
     there = names_by_area()

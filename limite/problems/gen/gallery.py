@@ -12,7 +12,14 @@ from limite.core.discover import load_registry
 from limite.core.jsonl import storage_error
 from limite.core.types import Problem
 from limite.problems.files import WORDS
-from limite.problems.gen.families import LOOKS, families_in, family, names_by_area, samples
+from limite.problems.gen.families import (
+    LOOKS,
+    families_in,
+    family,
+    names_by_area,
+    samples,
+    words_in,
+)
 from limite.problems.gen.list import dial
 from limite.problems.gen.say import new_file, report
 from limite.problems.procedural.areas import AREAS
@@ -46,8 +53,8 @@ def gallery(place: Path, area: str | None, force: bool, as_json: bool) -> None:
         place = place / NAME
     new_file(place, force=force, problems=False)
     if area is not None:
-        families_in([word.strip() for word in area.split(",")])
-    text = page(None if area is None else {word.strip() for word in area.split(",")})
+        families_in(words_in(area, "an area"))
+    text = page(None if area is None else set(words_in(area, "an area")))
     try:
         place.write_text(text, encoding="utf-8")
     except OSError as error:

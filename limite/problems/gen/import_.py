@@ -15,6 +15,7 @@ from limite.core.jsonl import NotJSON, read_numbered, write_jsonl
 from limite.core.types import Answer, Problem
 from limite.problems import files
 from limite.problems.answers import CHECKED, TYPES, canonical
+from limite.problems.gen.families import words_in
 from limite.problems.gen.layouts import LAYOUTS, Found, Misfit
 from limite.problems.gen.output import beside
 from limite.problems.gen.parquet import read_parquet
@@ -64,7 +65,7 @@ def import_(
     trl                prompt, answer, other columns
     final-answer       question, final_answer, rationale as code
     """
-    wanted = [word.strip() for word in types.split(",")]
+    wanted = words_in(types, "a type of answer")
     for word in wanted:
         if word not in (known := (*TYPES, *CHECKED)):
             near = did_you_mean(word, known) or f"; there are {', '.join(known)}"

@@ -14,7 +14,7 @@ from limite.core.errors import LimiteError, RunFailed
 from limite.core.jsonl import dumps, loads
 from limite.problems.files import suffixed
 from limite.problems.gen.candidate import Maker
-from limite.problems.gen.families import Share, families_in
+from limite.problems.gen.families import Share, families_in, words_in
 from limite.problems.gen.fill import WINDOW, Plan, Tally, fill
 from limite.problems.gen.output import Output
 from limite.problems.gen.progress import progress
@@ -123,7 +123,7 @@ def _shares(
             + (f"; {' and '.join(given)} were given, and one of them is meant" if given else "")
         )
     if area is not None:
-        families = ",".join(families_in([word.strip() for word in area.split(",")]))
+        families = ",".join(families_in(words_in(area, "an area")))
     if mix is not None:
         return read_mix(mix, ends)
     assert families is not None

@@ -12,7 +12,7 @@ import attrs
 
 from limite.core.errors import LimiteError, Mistake, SettingsError, did_you_mean
 from limite.core.jsonl import BYTE_ORDER_MARK
-from limite.problems.gen.families import Share, check_share, family, version_of
+from limite.problems.gen.families import Share, check_share, family, version_of, words_in
 
 MOST = 1_000_000_000
 
@@ -130,12 +130,15 @@ def read_shard(text: str) -> tuple[int, int]:
 def read_families(text: str, difficulty: tuple[float, float]) -> list[Share]:
     """``NAME[:WEIGHT][,NAME[:WEIGHT]...]``."""
     shares = []
-    for word in text.split(","):
-        name, colon, weight = word.strip().partition(":")
+    for word in words_in(text, "the name of a family"):
+        name, colon, weight = (part.strip() for part in word.partition(":"))
+        if not name or (colon and not weight):
+            lacks = "a weight is missing behind" if name else "a name is missing before"
+            raise LimiteError(f"{word!r}: {lacks} the colon")
         try:
             share = Share(name=name, weight=float(weight) if colon else 1.0, difficulty=difficulty)
         except ValueError:
-            raise LimiteError(f"{word.strip()}: the weight {weight!r} is not a number") from None
+            raise LimiteError(f"{word}: the weight {weight!r} is not a number") from None
         check_share(share)
         shares.append(share)
     return _distinct(shares, "")
