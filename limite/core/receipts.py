@@ -35,7 +35,11 @@ PACKAGES = (
 SEAL = "sha256"
 """The hash of all else in a receipt."""
 
-CIRCUMSTANCES = ("git", "hardware", "source_sha256", "resumed")
+FINISHED, LEFT = "finished", "left"
+"""Of a run's receipt: the hash of each finished stage's receipt, and which words for people it
+left."""
+
+CIRCUMSTANCES = ("git", "hardware", "source_sha256", "resumed", FINISHED, LEFT)
 """What may differ between a run and its resumption: it is recorded, and does not forbid it."""
 
 

@@ -13,20 +13,21 @@ from typing import Any, NoReturn, cast
 import attrs
 
 from limite.core.checkpoint.background import CheckpointWriter
-from limite.core.checkpoint.manifest import step_name
+from limite.core.checkpoint.manifest import Manifest, step_name
 from limite.core.checkpoint.read import Checkpoint, read_checkpoint
 from limite.core.checkpoint.state import restore_module
 from limite.core.errors import LimiteError, RunFailed
-from limite.core.jsonl import append_jsonl, read_json, read_jsonl, write_jsonl
+from limite.core.jsonl import append_jsonl, dumps, read_json, read_jsonl, write_jsonl
 from limite.core.kinds import Logger, LoggerContext
 from limite.core.model.decoder import Decoder
 from limite.core.model.settings import DecoderSpec, Model
-from limite.core.receipts import step_handed_on
+from limite.core.receipts import differences, step_handed_on
 from limite.core.recipe.declared import (
     CHANGES,
     changes_at,
-    recipe_in_force,
     refuse_before_change,
+    terms_at,
+    terms_of,
 )
 from limite.core.recipe.models import model_named
 from limite.core.recipe.naming import policies_before
@@ -116,7 +117,7 @@ class StageContext:
             registry=registry,
             stop=stop,
             echo=echo,
-            contract={"recipe_sha256": receipt["recipe_sha256"], "stage": name},
+            contract=terms_of(receipt, name),
             writer=CheckpointWriter(background=background, echo=echo),
             changes=receipt.get(CHANGES, ()),
             live=live,
@@ -160,12 +161,18 @@ class StageContext:
 
     def contract_at(self, step: int) -> dict[str, Any]:
         """What a checkpoint of ``step`` was written under."""
-        terms = {"recipe_sha256": self.contract["recipe_sha256"], CHANGES: self.changes}
         order = list(self.recipe.stages)
-        return {
-            **self.contract,
-            "recipe_sha256": recipe_in_force(terms, order, self.name, step),
-        }
+        return terms_at(self.contract, self.changes, order, self.name, step)
+
+    def refuse_foreign(self, found: Manifest | Checkpoint, path: Path) -> None:
+        """Refuses a checkpoint of another recipe, version or number of ranks; tells which."""
+        wanted, there = self.contract_at(found.step), dict(found.contract)
+        if dumps(wanted) != dumps(there):
+            lines = differences(there, wanted, ignore=())
+            raise LimiteError(
+                f"{path} is not a checkpoint of this stage of this run as it was then "
+                "(there -> here):\n  " + "\n  ".join(lines)
+            )
 
     def was_begun(self) -> bool:
         """Whether an earlier process came so far in the stage that it left something."""

@@ -13,16 +13,24 @@ from typing import Any
 import attrs
 
 from limite.core.errors import LimiteError, did_you_mean
-from limite.core.receipts import differences, recipe_hash
+from limite.core.receipts import FINISHED, LEFT, differences, recipe_hash
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.stages import RL, SFT, Distill, Preference
 
 PROTOCOL, DATA, TURNS, VERSIONS = "protocol", "data", "turns", "versions"
-KINDS = (PROTOCOL, DATA, TURNS, VERSIONS)
+RANKS = "ranks"
+KINDS = (PROTOCOL, DATA, TURNS, VERSIONS, RANKS)
 
 SOFTWARE = ("limite", "limite_sha256", "python", "packages", "plugins", "kernels", "tiles_sha256")
 """The parts of a receipt that a change of ``versions`` may touch."""
 
+SOFTWARE_KEPT = "software"
+"""Where a checkpoint keeps them."""
+
+EXACT = "exact_distributed_rng_resume"
+"""Of a recorded change of ranks, and False: sums of gradients are made in another order."""
+
+_OF_EVERY_STAGE = (VERSIONS, RANKS)
 _PROTOCOL_FIELDS = (
     "budget",
     "max_tokens",
@@ -133,13 +141,17 @@ def compare(
     """
     found = Changed()
     for key in [*was, *(key for key in same_recipe if key not in was)]:
-        if key in (CHANGES, "recipe_sha256"):
+        if key in (CHANGES, FINISHED, LEFT, "recipe_sha256"):
             continue
         pair = [{key: each[key]} if key in each else {} for each in (was, same_recipe)]
         for line in differences(*pair):
             # A setting that another version brings, with its default.
             brought = key == "recipe" and ": (absent) -> " in line
             found.add(VERSIONS if key in SOFTWARE or brought else None, [line])
+    ahead = [name for name in same_recipe["only"] if name not in finished]
+    # Where one rank does all that is left, the others change nothing.
+    if any(recipe.stages[name].shared_out for name in ahead if name in recipe.stages):
+        found.add(RANKS, differences(ranks_of(was), ranks_of(same_recipe)))
     before = same_recipe["recipe"]
     for part in sorted(before.keys() | data.keys()):
         if part != "stages":
@@ -167,10 +179,24 @@ def kind_of(stage: object, field: str) -> str | None:
     return None
 
 
+def ranks_of(receipt: Mapping[str, Any]) -> dict[str, Any]:
+    """How many ranks a run has, and whether they share out the weights."""
+    hardware = receipt.get("hardware", {})
+    return {"ranks": hardware.get("ranks", 1), "sharded": hardware.get("sharded", False)}
+
+
+def with_ranks_of(hardware: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """What a receipt says of ``hardware``, with the ranks of ``other``."""
+    own = {key: value for key, value in hardware.items() if key not in ("ranks", "sharded")}
+    return own | {key: other[key] for key in ("ranks", "sharded") if key in other}
+
+
 def contract_of(kind: str, receipt: Mapping[str, Any]) -> str:
     """The beginning of the hash of everything in force that a kind of change may touch."""
     if kind == VERSIONS:
         return recipe_hash({key: receipt.get(key) for key in SOFTWARE})[:_HASH_LENGTH]
+    if kind == RANKS:
+        return recipe_hash(ranks_of(receipt))[:_HASH_LENGTH]
     _, fields = FIELDS[kind]
     stages = receipt["recipe"]["stages"]
     terms = {
@@ -242,17 +268,47 @@ def record(was: Mapping[str, Any], changed: Changed, place: Place) -> dict[str, 
         },
         "recipe_sha256": was["recipe_sha256"],
         "recipe": was["recipe"],
-        "versions": {key: was.get(key) for key in SOFTWARE} if VERSIONS in changed.kinds else None,
+        "versions": {key: was[key] for key in SOFTWARE if key in was}
+        if VERSIONS in changed.kinds
+        else None,
+        **({RANKS: ranks_of(was), EXACT: False} if RANKS in changed.kinds else {}),
     }
 
 
-def recipe_in_force(receipt: Mapping[str, Any], order: Sequence[str], stage: str, step: int) -> str:
-    """The hash of the recipe that a checkpoint of ``step`` was written under."""
+def _software(receipt: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: receipt[key] for key in SOFTWARE if key in receipt}
+
+
+def terms_of(receipt: Mapping[str, Any], stage: str) -> dict[str, Any]:
+    """What a checkpoint of a stage is written under, from the run's receipt."""
+    return {
+        "recipe_sha256": receipt["recipe_sha256"],
+        "stage": stage,
+        SOFTWARE_KEPT: _software(receipt),
+        RANKS: ranks_of(receipt),
+    }
+
+
+def terms_at(
+    terms: Mapping[str, Any],
+    changes: Sequence[Mapping[str, Any]],
+    order: Sequence[str],
+    stage: str,
+    step: int,
+) -> dict[str, Any]:
+    """What a checkpoint of ``step`` was written under, where the newest are under ``terms``."""
     here = (order.index(stage), step)
-    for change in receipt.get(CHANGES, ()):
+    found = dict(terms)
+    for change in reversed(changes):
         if here <= (order.index(change["stage"]), change["step"]):
-            return str(change["recipe_sha256"])
-    return str(receipt["recipe_sha256"])
+            found["recipe_sha256"] = change["recipe_sha256"]
+            for name, before in (
+                (SOFTWARE_KEPT, change.get("versions")),
+                (RANKS, change.get(RANKS)),
+            ):
+                if before is not None and name in found:
+                    found[name] = before
+    return found
 
 
 def changes_at(changes: Sequence[Mapping[str, Any]], stage: str, step: int) -> frozenset[str]:
@@ -262,7 +318,7 @@ def changes_at(changes: Sequence[Mapping[str, Any]], stage: str, step: int) -> f
         for change in changes
         if (change["stage"], change["step"]) == (stage, step)
         for kind, told in change["kinds"].items()
-        if kind == VERSIONS or stage in told["stages"]
+        if kind in _OF_EVERY_STAGE or stage in told["stages"]
     )
 
 

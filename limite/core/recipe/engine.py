@@ -17,11 +17,12 @@ from limite.core.jsonl import read_json
 from limite.core.recipe.check import check_file
 from limite.core.recipe.context import RunStopped, StageContext
 from limite.core.recipe.cost import Plan
-from limite.core.recipe.declared import Declaration, compare, refuse_undeclared
+from limite.core.recipe.declared import RANKS, Declaration, compare, refuse_undeclared
 from limite.core.recipe.going_on import (
     change_run,
     named_checkpoint,
     place_of,
+    refuse_foreign_checkpoint,
     refuse_other_than_newest,
 )
 from limite.core.recipe.kernel_checks import kernels_of
@@ -45,7 +46,7 @@ from limite.core.recipe.ranks.ranks import OneRank, Ranks
 from limite.core.recipe.report import REPORT, write_report
 from limite.core.recipe.run_plugins import naming_plugins
 from limite.core.recipe.run_receipt import receipt_of, tell_circumstances
-from limite.core.recipe.rundir import RECIPE, RunDirectory
+from limite.core.recipe.rundir import LOG, RECIPE, RunDirectory
 from limite.core.registry import Registry
 from limite.core.rollout.stop import StopRequest
 
@@ -206,7 +207,13 @@ def go_on(
         changed = compare(was, now, wanted.recipe, wanted.data, finished)
         place = place_of(run, chosen) if changed.lines or declarations else None
         refuse_undeclared(path, was, changed, place, declarations)
-        elsewhere = tell_circumstances(was, now, echo)
+        under_way = next((name for name in chosen if name not in finished), None)
+        if under_way is not None:
+            refuse_foreign_checkpoint(
+                StageContext.of(run, loaded.recipe, registry, under_way, StopRequest(), echo, live)
+            )
+        # Another number of ranks was declared by here, and is no mere circumstance.
+        elsewhere = tell_circumstances(was, now, echo, ranks=RANKS not in changed.kinds)
         ranks.host.arrive("what has changed since the run began")
         if place is not None:
             kernels = kernels_of(wanted.recipe, ranks.device)
@@ -271,6 +278,8 @@ def execute(
                 else contextlib.nullcontext()
             ):
                 report = write_report(run.path) if ranks.rank == 0 else run.path / REPORT
+                if ranks.rank == 0 and not ended_early:
+                    run.bind_words([LOG, report.name, report.with_suffix(".png").name])
     return RunResult(
         path=run.path,
         report=report,

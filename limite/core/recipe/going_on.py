@@ -8,19 +8,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from limite.core.checkpoint.manifest import step_of, verify
+import attrs
+
+from limite.core.checkpoint.manifest import read_manifest, step_name, step_of, verify
 from limite.core.checkpoint.read import newest_checkpoint
+from limite.core.checkpoint.state import decode
 from limite.core.errors import LimiteError
 from limite.core.jsonl import write_jsonl
+from limite.core.receipts import FINISHED, LEFT
 from limite.core.recipe.context import TRAINED, StageContext, trained_before
-from limite.core.recipe.declared import CHANGES, DATA, Changed, Place, record
+from limite.core.recipe.declared import CHANGES, DATA, Changed, Place, record, with_ranks_of
 from limite.core.recipe.rundir import CHECKPOINTS, RunDirectory
 
 _MADE = "data"
 """The folder of what a stage has made of its texts."""
 
-_STAYS = ("git", "source_sha256", "hardware", "resumed")
-"""What a receipt keeps of the run's start."""
+_STAYS = ("git", "source_sha256", "hardware", "resumed", FINISHED, LEFT)
+"""What a receipt keeps of the run until then."""
 
 
 def named_checkpoint(path: Path) -> tuple[Path, Path | None]:
@@ -50,6 +54,21 @@ def refuse_other_than_newest(run: RunDirectory, checkpoint: Path) -> None:
             f"{checkpoint}: {newest.path.name} is newer, and good; the run goes on from that, or "
             "from this one once you have moved the newer ones away"
         )
+
+
+def refuse_foreign_checkpoint(context: StageContext) -> None:
+    """Refuses the newest checkpoint of a stage where it is of another recipe, version or number of
+    ranks: before a stage is begun, and from its manifest alone."""
+    folder = context.checkpoints
+    steps = (step_of(entry.name) for entry in folder.iterdir()) if folder.is_dir() else ()
+    for step in sorted((each for each in steps if each is not None), reverse=True):
+        place = folder / step_name(step)
+        try:
+            manifest = read_manifest(place)
+        except LimiteError:
+            continue  # passed over, with a word, when the stage goes on
+        context.refuse_foreign(attrs.evolve(manifest, contract=decode(manifest.contract)), place)
+        return
 
 
 def device_of(path: Path) -> str:
@@ -94,6 +113,7 @@ def change_run(
         write_jsonl(folder / TRAINED, [{"sha256": each} for each in sorted(seen)])
         shutil.rmtree(folder / _MADE, ignore_errors=True)
     kept = {key: was[key] for key in _STAYS if key in was}
+    kept["hardware"] = with_ranks_of(was["hardware"], receipt["hardware"])
     changes = [*was.get(CHANGES, ()), record(was, changed, place)]
     run.change({**receipt, **kept, CHANGES: changes}, recipe)
     for kind, lines in changed.kinds.items():

@@ -18,6 +18,7 @@ from limite.core.discover import load_registry
 from limite.core.errors import LimiteError, Mistake, SettingsError, did_you_mean
 from limite.core.kinds import Advantage
 from limite.core.overrides import Override, apply_overrides, culprit, parse_override
+from limite.core.recipe.folders import without_none
 from limite.core.recipe.matched.settings import Matched, refuse_comparison
 from limite.core.recipe.python_source import run_python
 from limite.core.recipe.recipe import Recipe
@@ -64,6 +65,16 @@ def load_recipe(
     """The recipe at ``path``, with ``--set`` overrides; a SettingsError lists every mistake."""
     registry = load_registry() if registry is None else registry
     return finished(draft_recipe(path, overrides, registry), registry)
+
+
+def recipe_of(data: Mapping[str, Any], registry: Components | None = None) -> Recipe:
+    """The recipe of resolved plain data, such as a receipt keeps; a LimiteError if it is none."""
+    registry = load_registry() if registry is None else registry
+    recipe, faults = _read(without_none(data), Recipe, registry)
+    faults += _add_advantages(recipe, registry)
+    if faults:
+        raise SettingsError(config.mistakes(faults, lambda _path: Place("the receipt")))
+    return cast(Recipe, recipe)
 
 
 def finished(draft: Draft, registry: Components) -> LoadedRecipe:

@@ -34,6 +34,9 @@ def refuse_changed_files(context: StageContext) -> None:
 def run_stage(context: StageContext) -> None:
     """Runs one stage unless its receipt says that it is finished."""
     if context.run.stage_receipt(context.name) is not None:
+        if context.writes:
+            # A process may have been killed before it came to this.
+            context.run.bind_stage(context.name)
         context.echo(f"{context.name}: finished before")
         return
     ranks, what = context.ranks, f"stage {context.name!r}"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from typing import Any
 
 from limite.core.errors import LimiteError, did_you_mean
 from limite.core.jsonl import storage_error
-from limite.core.receipts import differences
+from limite.core.receipts import FINISHED, differences
+from limite.core.recipe.declared import CHANGES
 from limite.core.recipe.load import LoadedRecipe
 from limite.core.recipe.naming import policies_before
 from limite.core.recipe.recipe import Recipe
@@ -129,3 +131,12 @@ def take_over(earlier: RunDirectory, run: RunDirectory, stages: Sequence[str]) -
         except OSError as error:
             shutil.rmtree(aside, ignore_errors=True)
             raise storage_error(error, place, "choose another disk with --out") from error
+        run.bind_stage(name, **_changes_of(earlier, name))
+
+
+def _changes_of(earlier: RunDirectory, name: str) -> dict[str, Any]:
+    """What was declared while a stage ran, and so which settings its first steps had."""
+    receipt = earlier.receipt()
+    before = receipt.get(FINISHED, {}).get(name, {}).get(CHANGES, [])
+    found = [*before, *(each for each in receipt.get(CHANGES, ()) if each["stage"] == name)]
+    return {CHANGES: found} if found else {}

@@ -16,6 +16,7 @@ from limite.core.kernels.dispatch import Survey
 from limite.core.model.init import build_decoder, count_parameters
 from limite.core.receipts import differences, make_receipt
 from limite.core.recipe.context import model_of, settings_of
+from limite.core.recipe.declared import with_ranks_of
 from limite.core.recipe.kernel_checks import distributions
 from limite.core.recipe.load import LoadedRecipe
 from limite.core.recipe.ranks.ranks import Ranks
@@ -57,10 +58,16 @@ def begun_receipt(given: Given, ranks: Ranks, **known: Any) -> dict[str, Any]:
 
 
 def tell_circumstances(
-    was: Mapping[str, Any], now: Mapping[str, Any], echo: Callable[[str], None]
+    was: Mapping[str, Any],
+    now: Mapping[str, Any],
+    echo: Callable[[str], None],
+    *,
+    ranks: bool = True,
 ) -> list[str]:
-    """What is different about the machine that goes on with a run, told and returned."""
-    elsewhere = differences({"hardware": was["hardware"]}, {"hardware": now["hardware"]}, ignore=())
+    """What is different about the machine that goes on with a run, told and returned; ``ranks``
+    says whether they are to be told as well."""
+    here = now["hardware"] if ranks else with_ranks_of(now["hardware"], was["hardware"])
+    elsewhere = differences({"hardware": was["hardware"]}, {"hardware": here}, ignore=())
     if elsewhere:
         echo("other circumstances than before, which may change bits: " + "; ".join(elsewhere))
     return elsewhere

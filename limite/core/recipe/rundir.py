@@ -35,7 +35,7 @@ from limite.core.jsonl import (
     write_atomic,
     write_jsonl,
 )
-from limite.core.receipts import read_receipt, write_receipt
+from limite.core.receipts import FINISHED, LEFT, read_receipt, write_receipt
 from limite.core.recipe.folders import make_folder, read_toml, without_none
 from limite.core.recipe.runlock import hold
 
@@ -206,10 +206,28 @@ class RunDirectory:
         """Marks a stage finished. The receipt is the last thing it writes, whole or not at all.
 
         Under ``files`` it also holds the SHA-256 of everything the stage left; a checkpoint is
-        bound by its manifest, which binds the rest.
+        bound by its manifest, which binds the rest. The run's own receipt then binds this one.
         """
         files = hashes_of(self.start_stage(name))
         write_receipt(self.stage(name) / RECEIPT, {**receipt, "status": "finished", "files": files})
+        self.bind_stage(name)
+
+    def bind_stage(self, name: str, **told: Any) -> None:
+        """Has the run's receipt say that a stage is finished, and what its receipt hashes to."""
+        with (self.stage(name) / RECEIPT).open("rb") as file:
+            bound = {"sha256": hashlib.file_digest(file, "sha256").hexdigest(), **told}
+        receipt = self.receipt()
+        known = receipt.get(FINISHED, {})
+        if {**known.get(name, {}), **bound} != known.get(name):
+            bound = {**known.get(name, {}), **bound}
+            write_receipt(self.path / RECEIPT, {**receipt, FINISHED: {**known, name: bound}})
+
+    def bind_words(self, names: Sequence[str]) -> None:
+        """Has the run's receipt say which of its own files, words for people, it has left."""
+        receipt = self.receipt()
+        left = [name for name in names if (self.path / name).is_file()]
+        if left != receipt.get(LEFT):
+            write_receipt(self.path / RECEIPT, {**receipt, LEFT: left})
 
     def fail_stage(self, name: str, receipt: Mapping[str, Any]) -> None:
         """Leaves word of why a stage ended early; going on with the run replaces it."""

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 
+import attrs
 import pytest
 
 from limite.core.checkpoint.manifest import read_manifest
@@ -16,7 +17,7 @@ from limite.core.recipe import rundir
 from limite.core.recipe.context import RunStopped
 from limite.core.recipe.declared import Declaration
 from limite.core.recipe.engine import go_on, start
-from limite.core.recipe.rundir import RunDirectory
+from limite.core.recipe.rundir import RunDirectory, hashes_of
 from limite.core.recipe.runners import rl, rollouts, sft
 from limite.core.recipe.verify import verify_run
 
@@ -150,7 +151,7 @@ def test_what_is_declared_must_be_what_is_there(stopped):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("protocl=rl@2/12345678", "data, turns, versions; did you mean 'protocol'"),
+        ("protocl=rl@2/12345678", "data, turns, versions, ranks; did you mean 'protocol'"),
         ("protocol", "expected protocol=STAGE@STEP/CONTRACT"),
         ("data=rl@2/123", "expected data=STAGE@STEP/CONTRACT"),
     ],
@@ -176,17 +177,136 @@ def test_a_change_with_mistakes_is_told_like_any_recipe(stopped):
     assert "stages.rl.max_tokens" in text
 
 
+def made_with(run, **plugins):
+    """Makes a run, and every checkpoint of it, one of other versions of plugins."""
+    receipt = read_receipt(run / "receipt.json")
+    receipt["plugins"] |= plugins
+    write_receipt(run / "receipt.json", receipt)
+    for place in run.glob("stages/*/checkpoints/*"):
+        terms = read_manifest(place).contract
+        plugs = {**terms["software"]["plugins"], **plugins}
+        foreign(place, software={**terms["software"], "plugins": plugs})
+    sealed_again(run / "stages/01-sft")
+
+
+def sealed_again(folder):
+    """Makes receipts say what the files of a finished stage are now."""
+    receipt = read_receipt(folder / "receipt.json")
+    write_receipt(folder / "receipt.json", {**receipt, "files": hashes_of(folder)})
+    RunDirectory.open(folder.parents[1]).bind_stage(folder.name.partition("-")[2])
+
+
+def foreign(checkpoint, **terms):
+    """Makes a checkpoint one that was written under other terms."""
+    manifest = read_manifest(checkpoint)
+    made = attrs.evolve(manifest, contract={**manifest.contract, **terms})
+    (checkpoint / "manifest.json").write_text(made.text())
+
+
+def test_another_version_of_a_plugin_is_refused(stopped):
+    here = read_receipt(stopped / "receipt.json")["plugins"]["limite"]
+    made_with(stopped, limite="0.0.1")
+    text, (token,) = asked_for(stopped)
+    assert f'\n  plugins.limite: "0.0.1" -> "{here}"\n' in text
+    assert token.startswith("versions=rl@2/")
+
+
+@pytest.mark.parametrize(
+    ("terms", "told"),
+    [
+        ({"software": {}}, "software.plugins: (absent) -> "),
+        ({"ranks": {"ranks": 8, "sharded": False}}, "ranks.ranks: 8 -> 1"),
+        ({"recipe_sha256": "0" * 64}, f'recipe_sha256: "{"0" * 57}... -> '[:40]),
+        ({"stage": "sft"}, 'stage: "sft" -> "rl"'),
+    ],
+)
+def test_a_checkpoint_from_elsewhere_is_refused(stopped, terms, told):
+    foreign(stopped / "stages/03-rl/checkpoints/step-000002", **terms)
+    text, tokens = asked_for(stopped)
+    assert "is not a checkpoint of this stage of this run" in text
+    assert told in text
+    assert tokens == []
+    assert any(
+        each.file == "stages/03-rl/checkpoints/step-000002/manifest.json"
+        for each in verify_run(stopped).violations
+    )
+
+
 def test_other_versions_go_on_when_declared(stopped):
-    receipt = read_receipt(stopped / "receipt.json")
-    receipt["plugins"]["limite-softclip"] = "0.1"
-    write_receipt(stopped / "receipt.json", receipt)
+    made_with(stopped, **{"limite-softclip": "0.1"})
     text, (token,) = asked_for(stopped)
     assert 'plugins.limite-softclip: "0.1" -> (absent)' in text
     assert token.startswith("versions=rl@2/")
     go_on(stopped, declared=[token], echo=quiet)
     (change,) = read_receipt(stopped / "receipt.json")["changes"]
     assert change["versions"]["plugins"]["limite-softclip"] == "0.1"
+    last = read_manifest(stopped / "stages/03-rl/checkpoints/step-000004")
+    assert "limite-softclip" not in last.contract["software"]["plugins"]
     assert verify_run(stopped).violations == []
+
+
+def begun_by(run, ranks, **more):
+    """Makes a run, and every checkpoint of it, one that was begun by so many ranks."""
+    receipt = read_receipt(run / "receipt.json")
+    hardware = {**receipt["hardware"], "ranks": ranks, **more}
+    write_receipt(run / "receipt.json", {**receipt, "hardware": hardware})
+    for place in run.glob("stages/*/checkpoints/*"):
+        foreign(place, ranks={"ranks": ranks, "sharded": more.get("sharded", False)})
+    sealed_again(run / "stages/01-sft")
+
+
+def test_another_number_of_ranks_is_refused_and_goes_on_when_declared(stopped):
+    begun_by(stopped, 2, sharded=True)
+    text, (token,) = asked_for(stopped)
+    assert "\n  ranks: 2 -> 1\n  sharded: true -> false\n" in text
+    assert re.fullmatch(r"ranks=rl@2/[0-9a-f]{8}", token)
+    go_on(stopped, declared=[token], echo=quiet)
+    receipt = read_receipt(stopped / "receipt.json")
+    (change,) = receipt["changes"]
+    assert change["exact_distributed_rng_resume"] is False
+    assert change["kinds"]["ranks"]["differences"] == ["ranks: 2 -> 1", "sharded: true -> false"]
+    assert not receipt["hardware"].keys() & {"ranks", "sharded"}
+    assert receipt["resumed"][-1]["differences"] == []
+    assert verify_run(stopped).violations == []
+    # What is finished can be looked at by any number.
+    begun_by(stopped, 2)
+    go_on(stopped, echo=quiet)
+
+
+def test_one_rank_and_one_again_declare_nothing(stopped):
+    go_on(stopped, echo=quiet)
+    receipt = read_receipt(stopped / "receipt.json")
+    assert "changes" not in receipt
+    assert "exact_distributed_rng_resume" not in json.dumps(receipt)
+
+
+def test_a_batch_sampled_ahead_by_other_ranks_is_sampled_again(tiny, tmp_path):
+    sets = [
+        "stages.rl.rollout_prefetch_schedule=before-update",
+        "stages.rl.max_policy_lag=4",
+        "stages.sft.steps=30",
+        "stages.rl.checkpoint_every=1",
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        halt_rl(patch, 1)
+        with pytest.raises(RunStopped):
+            start(tiny, out=tmp_path, name="run", only=["sft", "rl"], overrides=sets, echo=quiet)
+    run = tmp_path / "run"
+    saved = read_checkpoint(run / "stages/03-rl/checkpoints/step-000001").state["stage"]
+    assert saved["pending"]["batch"] is not None
+    same = shutil.copytree(run, tmp_path / "same")
+    begun_by(run, 2)
+    _, (token,) = asked_for(run)
+    go_on(run, declared=[token], echo=quiet)
+    go_on(same, echo=quiet)
+    lags = []
+    for each in (same, run):
+        log = (each / "stages/03-rl/metrics.jsonl").read_text().splitlines()
+        lines = [json.loads(line) for line in log]
+        lags.append([line["policy/lag_updates"] > 0 for line in lines])
+        assert verify_run(each).violations == []
+    assert lags[0][:2] == [False, True]
+    assert lags[1][:2] == [False, False]
 
 
 def test_other_problems_restart_the_curriculum(stopped):

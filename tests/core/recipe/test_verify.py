@@ -13,7 +13,8 @@ from limite.core.cli.main import cli
 from limite.core.errors import LimiteError
 from limite.core.jsonl import read_json, read_jsonl, write_json, write_jsonl
 from limite.core.receipts import read_receipt, write_receipt
-from limite.core.recipe.rundir import hashes_of
+from limite.core.recipe.engine import go_on
+from limite.core.recipe.rundir import RunDirectory, hashes_of
 from limite.core.recipe.verify import verify_run
 
 
@@ -24,9 +25,17 @@ def run(finished, tmp_path):
 
 
 def sealed_again(folder, **changes):
-    """Makes a stage's receipt say what its files are now, as a careful forger would."""
+    """Makes receipts say what a stage's files are now, as a careful forger would."""
     receipt = read_receipt(folder / "receipt.json")
     write_receipt(folder / "receipt.json", {**receipt, "files": hashes_of(folder), **changes})
+    RunDirectory.open(folder.parents[1]).bind_stage(folder.name.partition("-")[2])
+
+
+def unbound(run, *names):
+    """Takes stages out of the run's receipt, as if it had not come to their ends."""
+    receipt = read_receipt(run / "receipt.json")
+    kept = {name: told for name, told in receipt["finished"].items() if name not in names}
+    write_receipt(run / "receipt.json", {**receipt, "finished": kept})
 
 
 def wrong(run):
@@ -105,8 +114,56 @@ def test_files_that_are_gone_or_new_are_named(run):
     ) in told
 
 
+def test_what_a_finished_stage_left_cannot_go_unnoticed(run):
+    (run / "stages/03-rl/receipt.json").unlink()
+    shutil.rmtree(run / "stages/04-after")
+    (run / "report.html").unlink()
+    (run / "log.txt").unlink()
+    gone = "is gone; receipt.json of the run says that its stage is finished"
+    found = wrong(run)
+    assert ("stages/03-rl/receipt.json", None, gone) in found
+    assert ("stages/04-after/receipt.json", None, gone) in found
+    assert ("report.html", None, "is gone; receipt.json names it") in found
+    assert ("log.txt", None, "is gone; receipt.json names it") in found
+    assert verify_run(run).notes == []  # nobody is told that the stage had not ended
+
+
+def test_a_receipt_that_was_sealed_again_is_not_the_one_that_the_run_names(run):
+    place = run / "stages/01-sft/receipt.json"
+    write_receipt(place, {**read_receipt(place), "updates": 1})
+    assert wrong(run) == [
+        ("stages/01-sft/receipt.json", None, "is not what receipt.json of the run says")
+    ]
+
+
+def test_a_process_killed_before_the_run_named_its_stage_is_told_apart(run):
+    unbound(run, "after")
+    found = verify_run(run)
+    assert found.violations == []
+    assert found.notes == [
+        "stage 'after' is finished, and receipt.json of the run does not say so yet: "
+        "limite resume adds it"
+    ]
+    go_on(run, echo=lambda _line: None)
+    assert verify_run(run).notes == []
+    unbound(run, "rl")
+    assert wrong(run) == [("receipt.json", None, "does not say that the stage 'rl' is finished")]
+
+
+def test_what_does_not_belong_to_a_checkpoint_is_told(run):
+    checkpoint = run / "stages/03-rl/checkpoints/step-000004"
+    (checkpoint / "notes.txt").write_text("mine")
+    (checkpoint / "more").mkdir()
+    (checkpoint / ".hidden").write_text("")
+    foreign = "manifest.json of its checkpoint does not name it"
+    assert wrong(run) == [
+        (f"stages/03-rl/checkpoints/step-000004/{name}", None, foreign)
+        for name in (".hidden", "more", "notes.txt")
+    ]
+
+
 def rewritten(run, change, step=2):
-    """One batch with ``change`` done to its lines, and the receipt made to agree."""
+    """One batch with ``change`` done to its lines, and the receipts made to agree."""
     folder = run / "stages/03-rl"
     place = folder / f"rollouts/{step:06d}.jsonl.zst"
     lines = list(read_jsonl(place))
@@ -149,6 +206,115 @@ def of_another_problem(lines):
 def right_without_an_end(lines):
     line = next(each for each in lines if each["finish_reason"] == "length")
     line["correct"] = True
+
+
+def rewarded(lines):
+    lines[1]["reward"] = 0.5
+
+
+def judged_right(lines):
+    line = next(each for each in lines if each["finish_reason"] == "eos" and not each["correct"])
+    line["correct"], line["reward"], line["verdict"]["outcome"] = True, 1.0, "right"
+
+
+def of_another_text(lines):
+    lines[1]["text"] += "1"
+
+
+def beyond_the_vocabulary(lines):
+    lines[1]["completion_ids"][0] = 57
+
+
+def asked_otherwise(lines):
+    lines[1]["prompt_ids"] = lines[1]["prompt_ids"][:-1]
+
+
+def of_another_budget(lines):
+    line = next(each for each in lines if each["finish_reason"] == "eos")
+    line["completion_budget"] += 1
+
+
+def of_a_repetition(lines):
+    line = next(each for each in lines if each["finish_reason"] == "length")
+    line["completion_budget"] += 1
+    line["finish_reason"] = "repetition"
+
+
+@pytest.mark.parametrize(
+    ("change", "line", "said"),
+    [
+        (rewarded, 2, "graded again it has reward 0.5, not "),
+        (judged_right, None, "graded again it has verdict right, not "),
+        (of_another_text, 2, "its text is '"),
+        (beyond_the_vocabulary, 2, "its response has the token 57, with a vocabulary of "),
+        (asked_otherwise, 2, "its prompt is not that of its problem"),
+        (of_another_budget, None, "its budget is 7 tokens, and its stage gives 6"),
+        (of_a_repetition, None, "ended by repetition after 6 tokens: nobody looked"),
+    ],
+)
+def test_what_can_be_computed_again_of_a_response_is(run, change, line, said):
+    found = rewritten(run, change)
+    assert {each[0] for each in found} == {"stages/03-rl/rollouts/000002.jsonl.zst"}
+    told = [each for each in found if said in each[2]]
+    assert told
+    assert told[0][1] is not None
+    assert line in (None, told[0][1])
+
+
+def test_figures_of_a_batch_are_those_of_its_responses(run):
+    """As where all its log-probabilities are scaled, of which nothing else would speak."""
+
+    def scaled(lines):
+        for line in lines:
+            line["logprobs"] = [1.5 * nats for nats in line["logprobs"]]
+
+    assert rewritten(run, scaled) == []
+    (found,) = wrong(run)
+    assert found[:2] == ("stages/03-rl/metrics.jsonl", 2)
+    assert found[2].startswith("entropy/mean is ")
+
+
+def evaluated_otherwise(run, change):
+    """One line of an evaluation changed, its results counted again, and the receipts resealed."""
+    folder = run / "stages/04-after"
+    lines = list(read_jsonl(folder / "responses.jsonl.zst"))
+    change(lines)
+    write_jsonl(folder / "responses.jsonl.zst", lines, sort_keys=True)
+    results = read_json(folder / "results.json")
+    correct = sum(line["correct"] for line in lines)
+    write_json(folder / "results.json", {**results, "correct": correct})
+    sealed_again(folder)
+    return wrong(run)
+
+
+def test_responses_of_an_evaluation_are_judged_again(run):
+    place = "stages/04-after/responses.jsonl.zst"
+    ended = next(
+        number
+        for number, line in enumerate(read_jsonl(run / place))
+        if line["finish_reason"] == "eos"
+    )
+
+    def turned(lines):
+        lines[ended]["correct"] = not lines[ended]["correct"]
+
+    def of_another_answer(lines):
+        lines[0]["answer"] = "123456"
+
+    def of_another_text(lines):
+        lines[0]["text"] += "1"
+
+    kept = shutil.copytree(run, run.with_name("kept"))
+    (found,) = evaluated_otherwise(run, turned)
+    assert found[:2] == (place, ended + 1)
+    assert found[2].startswith("graded again it has right ")
+    other = shutil.copytree(kept, run.with_name("other"))
+    assert (place, 1, "problem and answer are not what 'problem_id' says") in evaluated_otherwise(
+        other, of_another_answer
+    )
+    assert (place, 1, "its text is not what 'text_sha256' says") in evaluated_otherwise(
+        kept, of_another_text
+    )
 
 
 @pytest.mark.parametrize(
@@ -211,6 +377,7 @@ def test_an_unfinished_stage_is_checked_as_far_as_it_came(run):
     folder = run / "stages/03-rl"
     (folder / "receipt.json").unlink()
     shutil.rmtree(run / "stages/04-after")
+    unbound(run, "rl", "after")
     found = verify_run(run)
     assert found.violations == []
     assert found.notes == ["stage 'rl' is not finished: what it has left so far is checked"]

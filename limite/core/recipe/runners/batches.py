@@ -10,7 +10,7 @@ from limite.core.actor.queue import Consumed, Queue, Snapshot
 from limite.core.actor.turns import BEFORE_UPDATE, Turns
 from limite.core.checkpoint.state import decode, encode, module_payload
 from limite.core.errors import LimiteError
-from limite.core.recipe.declared import DATA, PROTOCOL
+from limite.core.recipe.declared import DATA, PROTOCOL, RANKS
 from limite.core.recipe.runners.rollouts import Rollouts, Sampling
 from limite.core.recipe.runners.session import TrainingSession
 from limite.core.recipe.stages import RL
@@ -126,8 +126,9 @@ class Batches:
     ) -> None:
         changed = self.session.changed
         pending = state.get("pending")
-        if pending is not None and changed & {DATA, PROTOCOL}:
-            # It is of other problems, or of other budgets: the actor is as it was before it.
+        if pending is not None and changed & {DATA, PROTOCOL, RANKS}:
+            # It is of other problems, or of other budgets, or was shared out to other ranks: the
+            # actor is as it was before it.
             state, pending = pending["before"], None
         owed = None
         if pending is not None and PENDING_BATCH in payloads:

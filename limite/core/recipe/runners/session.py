@@ -14,7 +14,7 @@ from torch import nn
 from limite.core.checkpoint.read import newest_checkpoint
 from limite.core.checkpoint.state import optimizer_payload, restore_module
 from limite.core.checkpoint.tensors import Storable, make_all
-from limite.core.errors import LimiteError, RunFailed
+from limite.core.errors import RunFailed
 from limite.core.kinds import LRSchedule, Optimizer
 from limite.core.recipe.declared import DATA, PROTOCOL
 from limite.core.recipe.ranks.weights import Replicated, Weights
@@ -72,12 +72,7 @@ class TrainingSession:
         self.module = self.begin(restored=saved is not None)
         keep_less_of(self.module, recompute)
         if saved is not None:
-            expected = context.contract_at(saved.step)
-            if saved.contract != expected:
-                raise LimiteError(
-                    f"{saved.path} is not a checkpoint of this stage of this recipe: it was "
-                    f"written under {dict(saved.contract)}, here it is {expected}"
-                )
+            context.refuse_foreign(saved, saved.path)
             restore_module(self.module, saved.payloads[self.payload])
         self.stepper = Stepper(
             module=self.module,

@@ -28,6 +28,12 @@ class Findings:
         if found not in self.violations:
             self.violations.append(found)
 
+    def unseen(self, what: str, why: LimiteError) -> None:
+        """Takes note, once, of what cannot be looked at here."""
+        note = f"{what}: {str(why).splitlines()[0]}"
+        if note not in self.notes:
+            self.notes.append(note)
+
     @contextlib.contextmanager
     def around(self, place: Path) -> Iterator[None]:
         """What cannot be read within it is a violation in ``place``, and no end."""
@@ -41,5 +47,5 @@ class Findings:
                 self.wrong(self.root / name, message)
             else:
                 self.wrong(place, text)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             self.wrong(place, f"not what limite writes there: {type(error).__name__}: {error}")

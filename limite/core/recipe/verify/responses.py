@@ -1,25 +1,31 @@
-"""Responses that were kept: each keeps the rules of budgets and endings, and results add up."""
+"""Responses that were kept: each keeps the rules of budgets and endings, and is what it says."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from limite.core.errors import LimiteError
-from limite.core.jsonl import read_json, read_jsonl, read_numbered
+from limite.core.jsonl import read_jsonl, read_numbered
 from limite.core.recipe.context import model_of
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.rundir import METRICS, RECEIPT, ROLLOUTS
-from limite.core.recipe.stages import RL
+from limite.core.recipe.stages import RL, Stage
+from limite.core.recipe.verify.again import (
+    budget_faults,
+    figure_faults,
+    prompt_faults,
+    reward_faults,
+    token_faults,
+)
 from limite.core.recipe.verify.finding import Findings
 from limite.core.recipe.verify.written import check_written, is_written
 from limite.core.rollout.budget import check_response, is_finished
 from limite.core.rollout.store import DROPPED, read_groups
 from limite.core.types import Group
 
-RESULTS, RESPONSES = "results.json", "responses.jsonl.zst"
 UPDATES = "optim/updates"
 LAG, SOURCE, LEARNER = "policy/lag_updates", "policy/source_version", "policy/learner_version"
 
@@ -28,21 +34,24 @@ def check_rollouts(
     folder: Path,
     name: str,
     recipe: Recipe | None,
+    stage_at: Callable[[int], Stage],
     receipt: Mapping[str, Any] | None,
     findings: Findings,
 ) -> None:
-    """Every batch of a stage that records its rollouts.
+    """Every batch of a stage that records its rollouts; ``stage_at`` gives its settings at a step.
 
     There is a batch for each step. Its groups are whole, and of the number and size the recipe
     says. A response keeps the rules of budgets and endings, and is right only if it came to its
     own end. All of a batch come from the policy as it was before the updates of its step, or as
-    many updates earlier as the log says of it, which the recipe must allow.
+    many updates earlier as the log says of it, which the recipe must allow. Tokens, texts, prompts,
+    verdicts, rewards and the figures of a batch in the log are computed again.
     """
     root = folder / ROLLOUTS
     if not root.is_dir():
         return
     places = sorted(root.iterdir())
     versions = _versions(folder, recipe, name, findings)
+    log = _lines_of(folder / METRICS)
     steps = []
     for place in places:
         number = place.name.partition(".")[0]
@@ -58,6 +67,13 @@ def check_rollouts(
             groups = list(read_groups(lines))
             dropped = len({line["group"] for line in lines if line.get(DROPPED)})
             _check_batch(place, groups, dropped, name, recipe, findings)
+            if recipe is not None and groups:
+                stage = stage_at(int(number))
+                assert isinstance(stage, RL)
+                _check_again(place, groups, stage, recipe, findings)
+                at, line = log.get(int(number), (0, None))
+                for fault in figure_faults(stage, groups, line) if line is not None else ():
+                    findings.wrong(folder / METRICS, fault, at)
             oldest, wanted = versions.get(int(number), (0, None))  # without a log: any will do
             older = _carries(recipe, name)
             for group, response in ((g, r) for g in groups for r in g.responses):
@@ -123,6 +139,38 @@ def _leaves_out(stage: RL) -> bool:
     return bool(getattr(type(stage.rollout_schedule), "leaves_out", False))
 
 
+def _lines_of(place: Path) -> dict[int, tuple[int, Mapping[str, Any]]]:
+    """The lines of a log by step, with their numbers."""
+    try:
+        return {int(line["step"]): (at, line) for at, line in read_numbered(place)}
+    except (LimiteError, KeyError, TypeError, ValueError):
+        return {}  # told where logs are checked
+
+
+def _check_again(
+    place: Path, groups: Sequence[Group], stage: RL, recipe: Recipe, findings: Findings
+) -> None:
+    """What can be computed again of each response of a batch."""
+    tokenizer, context = recipe.tokenizer, model_of(recipe).context
+    each = [(group.problem, response) for group in groups for response in group.responses]
+    found: list[tuple[int, str]] = []
+    for number, (problem, response) in enumerate(each):
+        faults = [
+            *token_faults(response, tokenizer),
+            *prompt_faults(problem, response, tokenizer),
+            *budget_faults(stage, response, context),
+        ]
+        found += [(number, fault) for fault in faults]
+    try:
+        found += reward_faults(stage, groups)
+    except LimiteError as error:
+        findings.unseen(f"the rewards of {place.parent.parent.name} are not computed again", error)
+    for number, fault in found:
+        problem, response = each[number]
+        named = f"response {response.sample_index} to problem {problem.id}"
+        findings.wrong(place, f"{named}: {fault}", number + 1)
+
+
 def _check_batch(
     place: Path,
     groups: Sequence[Group],
@@ -170,33 +218,3 @@ def _stretches(steps: Sequence[int]) -> str:
         members = [step for _, step in run]
         parts.append(f"{members[0]}" if len(members) == 1 else f"{members[0]} to {members[-1]}")
     return "batches " + " and ".join(parts)
-
-
-def check_results(folder: Path, findings: Findings) -> None:
-    """Results of an evaluation, or of each task of a suite, counted again from the responses."""
-    for place in sorted(folder.glob(f"*/{RESULTS}")):
-        check_results(place.parent, findings)
-    if not (folder / RESULTS).is_file() or not (folder / RESPONSES).is_file():
-        return
-    place = folder / RESULTS
-    with findings.around(place):
-        results = read_json(place)
-        correct = total = 0
-        endings: dict[str, int] = {}
-        must_end = results["protocol"]["natural_end"]
-        for number, line in read_numbered(folder / RESPONSES):
-            total += 1
-            correct += line["correct"] is True
-            ending = line["finish_reason"]
-            endings[ending] = endings.get(ending, 0) + 1
-            if line["correct"] and must_end and ending not in ("eos", "stop"):
-                findings.wrong(folder / RESPONSES, f"right, and its end is {ending!r}", number)
-        findings.counts["responses"] += total
-        told = {key: count for key, count in results["endings"].items() if count}
-        for what, counted, stated in (
-            ("right", correct, results["correct"]),
-            ("responses", total, results["total"]),
-            ("endings", endings, told),
-        ):
-            if counted != stated:
-                findings.wrong(place, f"{what}: {stated}, and {RESPONSES} has {counted}")

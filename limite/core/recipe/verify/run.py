@@ -11,14 +11,16 @@ import attrs
 
 from limite.core.errors import LimiteError, Mistake
 from limite.core.jsonl import storage_error
-from limite.core.receipts import recipe_hash
-from limite.core.recipe.declared import CHANGES, recipe_in_force
+from limite.core.receipts import FINISHED, LEFT, recipe_hash
+from limite.core.recipe.declared import CHANGES, terms_at, terms_of
 from limite.core.recipe.folders import without_none
-from limite.core.recipe.load import load_recipe
+from limite.core.recipe.load import load_recipe, recipe_of
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.rundir import RECEIPT, RECIPE, STAGES, RunDirectory
+from limite.core.recipe.stages import Stage
 from limite.core.recipe.verify.finding import Findings
-from limite.core.recipe.verify.responses import check_results, check_rollouts
+from limite.core.recipe.verify.responses import check_rollouts
+from limite.core.recipe.verify.results import check_results
 from limite.core.recipe.verify.stability import check_stability
 from limite.core.recipe.verify.stage import (
     check_checkpoints,
@@ -57,6 +59,8 @@ def verify_run(path: str | Path) -> Verified:
     recipe = _recipe(run, findings)
     hash_of_recipe = _check_receipt(run, findings)
     _check_folders(run, findings)
+    with findings.around(run.path / RECEIPT):
+        _check_bound(run, findings)
     for name in run.stage_names:
         folder = run.stage(name)
         if not folder.is_dir():
@@ -114,6 +118,38 @@ def _check_folders(run: RunDirectory, findings: Findings) -> None:
             findings.wrong(entry, "the recipe has no such stage")
 
 
+def _check_bound(run: RunDirectory, findings: Findings) -> None:
+    """What the run's receipt says is finished is there, as it was; and what is there, it says."""
+    receipt = run.receipt()
+    bound: Mapping[str, Mapping[str, Any]] = receipt.get(FINISHED, {})
+    for name, told in bound.items():
+        if name not in run.stage_names:
+            findings.wrong(run.path / RECEIPT, f"says that {name!r} is finished, which is no stage")
+            continue
+        place = run.stage(name) / RECEIPT
+        if not place.is_file():
+            findings.wrong(place, f"is gone; {RECEIPT} of the run says that its stage is finished")
+        elif digest_of(place) != told["sha256"]:
+            findings.wrong(place, f"is not what {RECEIPT} of the run says")
+    begun = [name for name in run.stage_names if run.stage(name).is_dir()]
+    for name in begun:
+        with findings.around(run.stage(name) / RECEIPT):
+            if name in bound or run.stage_receipt(name) is None:
+                continue
+            if name != begun[-1]:
+                findings.wrong(
+                    run.path / RECEIPT, f"does not say that the stage {name!r} is finished"
+                )
+            else:
+                findings.notes.append(
+                    f"stage {name!r} is finished, and {RECEIPT} of the run does not say so yet: "
+                    "limite resume adds it"
+                )
+    for name in receipt.get(LEFT, ()):
+        if not (run.path / name).is_file():
+            findings.wrong(run.path / name, f"is gone; {RECEIPT} names it")
+
+
 def _check_stage(
     run: RunDirectory,
     name: str,
@@ -125,22 +161,41 @@ def _check_stage(
     receipt = run.stage_receipt(name)
     findings.counts["stages"] += 1
     if receipt is None:
-        findings.notes.append(f"stage {name!r} is not finished: what it has left so far is checked")
+        if not _bound(run, name):
+            findings.notes.append(
+                f"stage {name!r} is not finished: what it has left so far is checked"
+            )
     else:
         check_seal(folder / RECEIPT, findings)
         check_files(folder, receipt, findings)
         check_start(run, folder, receipt, findings)
     ran_here = hash_of_recipe is not None and name in _chosen(run)
 
-    def recipe_at(step: int) -> str:
-        return recipe_in_force(run.receipt(), run.stage_names, name, step)
+    def terms(step: int) -> Mapping[str, Any]:
+        told = run.receipt()
+        return terms_at(terms_of(told, name), told.get(CHANGES, ()), run.stage_names, name, step)
 
-    check_checkpoints(folder, name, recipe_at if ran_here else None, findings)
+    check_checkpoints(folder, name, terms if ran_here else None, findings)
     check_logs(folder, receipt, findings)
     check_stability(folder, name, recipe, receipt, findings)
-    check_rollouts(folder, name, recipe, receipt, findings)
+
+    def stage_at(step: int) -> Stage:
+        assert recipe is not None
+        changes = run.receipt().get(CHANGES, ()) if ran_here else _bound(run, name).get(CHANGES, ())
+        for change in changes:
+            if change["stage"] == name and step <= change["step"]:
+                return recipe_of(change["recipe"]).stages[name]
+        return recipe.stages[name]
+
+    check_rollouts(folder, name, recipe, stage_at, receipt, findings)
     check_sampled(folder, name, recipe, receipt, findings)
-    check_results(folder, findings)
+    check_results(folder, name, recipe, findings)
+
+
+def _bound(run: RunDirectory, name: str) -> Mapping[str, Any]:
+    """What the run's receipt says of a finished stage; nothing of another."""
+    found: Mapping[str, Any] = run.receipt().get(FINISHED, {}).get(name, {})
+    return found
 
 
 def _chosen(run: RunDirectory) -> Collection[str]:

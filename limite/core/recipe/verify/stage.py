@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from limite.core.checkpoint.manifest import MANIFEST, step_name, step_of, verify
 from limite.core.checkpoint.state import decode
-from limite.core.jsonl import read_numbered
-from limite.core.receipts import SEAL, is_as_written, step_handed_on
+from limite.core.jsonl import dumps, read_numbered
+from limite.core.receipts import SEAL, differences, is_as_written, step_handed_on
 from limite.core.recipe.rundir import (
     CHECKPOINTS,
     HEALTH,
@@ -69,10 +69,13 @@ def check_start(
 
 
 def check_checkpoints(
-    folder: Path, stage: str, recipe_at: Callable[[int], str] | None, findings: Findings
+    folder: Path,
+    stage: str,
+    terms_at: Callable[[int], Mapping[str, Any]] | None,
+    findings: Findings,
 ) -> None:
-    """Every checkpoint is whole, is of this stage, and, unless it is taken over, of the recipe that
-    was in force at its step."""
+    """Every checkpoint is whole, is of this stage, and, unless it is taken over, of the recipe, the
+    versions and the ranks that were in force at its step."""
     root = folder / CHECKPOINTS
     for entry in sorted(root.iterdir()) if root.is_dir() else ():
         if step_of(entry.name) is None:
@@ -83,11 +86,25 @@ def check_checkpoints(
         place = entry / MANIFEST
         with findings.around(place):
             manifest = verify(entry)
+            _check_foreign(entry, manifest.files, findings)
             contract = decode(manifest.contract)
             if contract.get("stage") != stage:
                 findings.wrong(place, f"belongs to the stage {contract.get('stage')!r}")
-            if recipe_at is not None and contract.get("recipe_sha256") != recipe_at(manifest.step):
+                continue
+            wanted = contract if terms_at is None else terms_at(manifest.step)
+            if contract.get("recipe_sha256") != wanted.get("recipe_sha256"):
                 findings.wrong(place, "belongs to another recipe")
+            elif dumps(contract) != dumps(wanted):
+                lines = differences(contract, wanted, ignore=())
+                findings.wrong(place, "was written under other terms: " + "; ".join(lines))
+
+
+def _check_foreign(entry: Path, files: Collection[str], findings: Findings) -> None:
+    """Loading ignores what the manifest does not list; here it is told."""
+    for place in sorted(entry.rglob("*")):
+        name = place.relative_to(entry).as_posix()
+        if name not in files and name != MANIFEST:
+            findings.wrong(place, f"{MANIFEST} of its checkpoint does not name it")
 
 
 def check_logs(folder: Path, receipt: Mapping[str, Any] | None, findings: Findings) -> None:

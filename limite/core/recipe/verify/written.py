@@ -10,7 +10,9 @@ from limite.core.errors import LimiteError
 from limite.core.jsonl import read_jsonl, read_numbered
 from limite.core.recipe.context import model_of
 from limite.core.recipe.recipe import Recipe
+from limite.core.recipe.runners.asking import graded
 from limite.core.recipe.stages import Asked, Distill, Preference
+from limite.core.recipe.verify.again import prompt_faults, regraded, token_faults
 from limite.core.recipe.verify.finding import Findings
 from limite.core.rollout.budget import check_response, is_finished
 from limite.core.rollout.store import RESPONSE_FIELDS, read_groups
@@ -41,6 +43,8 @@ def check_written(
             )
         if recipe is not None:
             _keeps_rules(place, number, response, recipe, model_of(recipe).context, findings)
+            for fault in token_faults(response, recipe.tokenizer):
+                findings.wrong(place, fault, number)
     if isinstance(stage, Distill) and learned != stage.batch:
         findings.wrong(place, f"holds {learned} responses to learn from, not {stage.batch}")
 
@@ -81,10 +85,37 @@ def check_sampled(
             asked += [group.problem.id for group in groups]
             for group in groups:
                 _check_answers(place, group, recipe, settings, findings)
+            if recipe is not None and settings is not None:
+                _check_again(place, groups, recipe, settings, findings)
     if len(set(asked)) != len(asked):
         findings.wrong(root, f"holds {len(asked) - len(set(asked))} problems more than once")
     if settings is not None and receipt is not None and len(asked) != settings.count:
         findings.wrong(root, f"holds {len(asked)} problems, not {settings.count}")
+
+
+def _check_again(
+    place: Path, groups: Sequence[Group], recipe: Recipe, settings: Asked, findings: Findings
+) -> None:
+    """What can be computed again of each answer: its tokens, text, prompt, verdict and reward."""
+    each = [(group.problem, response) for group in groups for response in group.responses]
+    found = [
+        (number, fault)
+        for number, (problem, response) in enumerate(each)
+        for fault in (
+            *token_faults(response, recipe.tokenizer),
+            *prompt_faults(problem, response, recipe.tokenizer),
+        )
+    ]
+    try:
+        problems = [group.problem for group in groups]
+        answers = [tuple(group.responses) for group in groups]
+        found += regraded(groups, graded(settings, problems, answers))
+    except LimiteError as error:
+        findings.unseen(f"the answers in {place.parent.parent.name} are not judged again", error)
+    for number, fault in found:
+        problem, response = each[number]
+        named = f"response {response.sample_index} to problem {problem.id}"
+        findings.wrong(place, f"{named}: {fault}", number + 1)
 
 
 def _check_answers(

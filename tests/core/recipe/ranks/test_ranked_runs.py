@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -25,8 +26,30 @@ def order(folder: Path, name: str, ranks: int, *more: str, **other: Any) -> dict
     return {"ranks": ranks, "command": command, **other}
 
 
-def again(folder: Path, name: str, ranks: int) -> dict[str, Any]:
-    return {"ranks": ranks, "command": ["resume", str(folder / name)]}
+def again(folder: Path, name: str, ranks: int, *more: str) -> dict[str, Any]:
+    return {"ranks": ranks, "command": ["resume", str(folder / name), *more]}
+
+
+def declared(folder: Path, orders: dict[str, tuple[int, str]]) -> None:
+    """Has runs go on with other ranks: refused as they are, with ``told``, and then declared."""
+    refused = carried_out({name: again(folder, name, ranks) for name, (ranks, _) in orders.items()})
+    tokens = {}
+    for name, (_, told) in orders.items():
+        assert set(refused[name]["codes"]) == {2}, refused[name]["said"]
+        said = refused[name]["said"][0]
+        assert told in said
+        (tokens[name],) = re.findall(r"--declare (\S+)", said)
+        assert tokens[name].startswith("ranks=")
+    done = carried_out(
+        {
+            name: again(folder, name, ranks, "--declare", tokens[name])
+            for name, (ranks, _) in orders.items()
+        }
+    )
+    for name in orders:
+        assert set(done[name]["codes"]) == {0}, done[name]["said"]
+        (change,) = read_json(folder / name / "receipt.json")["changes"]
+        assert change["exact_distributed_rng_resume"] is False
 
 
 def fallen(folder: Path, name: str, stage: str, lines: int, rank: int, sign: str) -> dict[str, Any]:
@@ -151,8 +174,6 @@ def test_shared_out_weights_on_more_ranks_and_on_others_later(folder: Path) -> N
             ),
             "killed-in-sft, again": again(folder, "killed-in-sft", 2),
             "killed-in-rl, again": again(folder, "killed-in-rl", 2),
-            "then-whole, again": again(folder, "then-whole", 1),
-            "then-more, again": again(folder, "then-more", 8),
         }
     )
     for name, each in done.items():
@@ -160,8 +181,13 @@ def test_shared_out_weights_on_more_ranks_and_on_others_later(folder: Path) -> N
             assert 0 not in each["codes"], name
         else:
             assert set(each["codes"]) == {0}, each["said"]
-    assert "hardware.sharded: true -> (absent)" in done["then-whole, again"]["said"][0]
-    assert "ranks: 4 -> 8" in done["then-more, again"]["said"][0]
+    declared(
+        folder,
+        {
+            "then-whole": (1, "ranks: 4 -> 1\n  sharded: true -> false"),
+            "then-more": (8, "ranks: 4 -> 8"),
+        },
+    )
     for run in ("two", "four", "eight", *falls):
         learned_alike(folder, run)
     for run in ("killed-in-sft", "killed-in-rl"):
@@ -184,15 +210,12 @@ def test_more_ranks_and_a_run_that_goes_on_with_another_number(folder: Path) -> 
                 name: order(folder, f"{name}-first", ranks, timeout_s=5, kill=falls[name])
                 for name, ranks in begun.items()
             },
-            "hangs, again": again(folder, "hangs-first", 1),
-            "dies, again": again(folder, "dies-first", 4),
         }
     )
     assert done["hangs"]["codes"] == [1, -9]
     assert 0 not in done["dies"]["codes"]
-    assert "ranks: 2 -> (absent)" in done["hangs, again"]["said"][0]
-    assert "ranks: 8 -> 4" in done["dies, again"]["said"][0]
-    for name in ("four", "eight", "hangs, again", "dies, again"):
+    declared(folder, {"hangs-first": (1, "ranks: 2 -> 1"), "dies-first": (4, "ranks: 8 -> 4")})
+    for name in ("four", "eight"):
         assert set(done[name]["codes"]) == {0}, done[name]["said"]
     for run in ("four", "eight", "hangs-first", "dies-first"):
         learned_alike(folder, run)

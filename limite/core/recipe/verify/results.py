@@ -1,0 +1,109 @@
+"""Results of evaluations, counted and graded again from the responses that were kept."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from limite.core.errors import LimiteError
+from limite.core.jsonl import read_json, read_numbered
+from limite.core.kinds import Verifier
+from limite.core.recipe.recipe import Recipe
+from limite.core.recipe.stages import Eval
+from limite.core.recipe.verify.finding import Findings
+from limite.core.rollout.budget import reasoning_is_closed
+from limite.core.rollout.grading import verdicts_on
+from limite.core.types import Answer, Problem
+
+RESULTS, RESPONSES = "results.json", "responses.jsonl.zst"
+STATUS = {"right": "ok", "wrong": "ok", "unreadable": "no_answer", "timed-out": "timeout"}
+"""What records call the outcome of a verdict."""
+
+
+def check_results(folder: Path, name: str, recipe: Recipe | None, findings: Findings) -> None:
+    """Results of an evaluation, or of each task of a suite, counted again from the responses.
+
+    Texts and problems hash to what is said of them. Where a stage draws its own problems and has
+    a verifier, every text is judged again; by protocols and within suites it is not.
+    """
+    for place in sorted(folder.glob(f"*/{RESULTS}")):
+        check_results(place.parent, name, recipe, findings)
+    if not (folder / RESULTS).is_file() or not (folder / RESPONSES).is_file():
+        return
+    place = folder / RESULTS
+    with findings.around(place):
+        results = read_json(place)
+        correct = total = 0
+        endings: dict[str, int] = {}
+        must_end = results["protocol"]["natural_end"]
+        lines: list[tuple[int, Mapping[str, Any]]] = []
+        for number, line in read_numbered(folder / RESPONSES):
+            total += 1
+            lines.append((number, line))
+            correct += line["correct"] is True
+            ending = line["finish_reason"]
+            endings[ending] = endings.get(ending, 0) + 1
+            if line["correct"] and must_end and ending not in ("eos", "stop"):
+                findings.wrong(folder / RESPONSES, f"right, and its end is {ending!r}", number)
+        findings.counts["responses"] += total
+        told = {key: count for key, count in results["endings"].items() if count}
+        for what, counted, stated in (
+            ("right", correct, results["correct"]),
+            ("responses", total, results["total"]),
+            ("endings", endings, told),
+        ):
+            if counted != stated:
+                findings.wrong(place, f"{what}: {stated}, and {RESPONSES} has {counted}")
+        _check_again(folder / RESPONSES, lines, name, recipe, must_end, findings)
+
+
+def _check_again(
+    place: Path,
+    lines: Sequence[tuple[int, Mapping[str, Any]]],
+    name: str,
+    recipe: Recipe | None,
+    must_end: bool,
+    findings: Findings,
+) -> None:
+    asked = []
+    for number, line in lines:
+        text = hashlib.sha256(line["text"].encode("utf-8", "surrogatepass")).hexdigest()
+        if text != line["text_sha256"]:
+            findings.wrong(place, "its text is not what 'text_sha256' says", number)
+        answer = Answer(
+            type=line["answer_type"], value=line["answer"], params=line["answer_params"]
+        )
+        if Problem(problem=line["problem"], answer=answer).id != line["problem_id"]:
+            findings.wrong(place, "problem and answer are not what 'problem_id' says", number)
+        asked.append((answer, line["text"]))
+    stage = recipe.stages[name] if recipe is not None else None
+    if not isinstance(stage, Eval) or stage.suite is not None or stage.grading is not None:
+        return
+    try:
+        verdicts = verdicts_on(cast(Verifier, stage.verifier), asked)
+    except LimiteError as error:
+        findings.unseen(f"the responses of stage {name!r} are not judged again", error)
+        return
+    for (number, line), verdict in zip(lines, verdicts, strict=True):
+        was, now = line["grader_status"], STATUS[verdict.outcome]
+        if was == "error" or (was != now and "timeout" in (was, now)):
+            continue  # it may have been the machine's
+        ended = not must_end or (
+            line["finish_reason"] in ("eos", "stop") and reasoning_is_closed(line["text"])
+        )
+        said = [
+            f"{what} {then}, not {here}"
+            for what, then, here in (
+                ("status", was, now),
+                ("answer", line["extracted_answer"], verdict.extracted),
+                # What a template has opened is not seen in a text: it may be less, never more.
+                ("right", line["correct"] and not (verdict.correct and ended), False),
+            )
+            if then != here
+        ]
+        if not said and stage.profile is None and verdict.correct and ended and not line["correct"]:
+            said = ["right False, not True"]
+        if said:
+            findings.wrong(place, "graded again it has " + ", ".join(said), number)
