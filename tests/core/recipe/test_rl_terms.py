@@ -181,6 +181,9 @@ def test_responses_cut_at_their_budget_can_be_left_out(run, monkeypatch):
     [
         (KL, "stages.rl.reference: must name the weights that 'grpo' is pulled towards"),
         (["stages.rl.top_p=0.9"], "stages.rl.top_p: is no setting: responses to learn from are"),
+        (["stages.rl.top_k=20"], "stages.rl.top_k: is no setting: responses to learn from are"),
+        (["stages.rl.min_p=0.1"], "stages.rl.min_p: is no setting: responses to learn from are"),
+        (["stages.rl.temperature=0"], "stages.rl.temperature: "),
         (["stages.rl.objective=dpo"], "stages.rl.objective: 'dpo' compares pairs of responses"),
         (
             ["stages.rl.objective=dr-grpo", 'stages.rl.advantage={ type="group", scale="std" }'],

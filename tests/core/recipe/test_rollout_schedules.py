@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 
+import attrs
 import pytest
 
 from limite.core.errors import LimiteError, RunFailed
 from limite.core.jsonl import read_jsonl, write_jsonl
 from limite.core.recipe.context import RunStopped
 from limite.core.recipe.engine import go_on, start
-from limite.core.recipe.runners import rl
+from limite.core.recipe.runners import rl, rollouts
 from limite.core.recipe.verify import verify_run
+from limite.plugins.rollout_schedules.complete_episodes import CompleteEpisodesRun
 from limite.plugins.rollout_schedules.fill_buffer import FillBuffer
 from tests.core.recipe.test_verify import sealed_again
 
@@ -142,3 +144,46 @@ def test_a_schedule_that_carries_over_what_is_too_old_ends_the_run(run, monkeypa
     monkeypatch.setattr(FillBuffer, "most_batches_late", 0)
     with pytest.raises(LimiteError, match=r"version \d, with the learner at version \d: the lag"):
         run("fill-buffer", f"{SCHEDULE}.discard=false", "stages.rl.max_policy_lag=0")
+
+
+def split(groups):
+    """Every group in two halves."""
+    halves = []
+    for group in groups:
+        middle = len(group.responses) // 2
+        for part in (slice(middle), slice(middle, None)):
+            names = ("responses", "rewards", "correct", "verdicts")
+            halves.append(
+                attrs.evolve(group, **{name: getattr(group, name)[part] for name in names})
+            )
+    return halves
+
+
+def test_a_schedule_that_splits_groups_is_refused_before_any_update(run, monkeypatch, tmp_path):
+    made = CompleteEpisodesRun.next
+
+    def halved(self, episodes):
+        batch = made(self, episodes)
+        return attrs.evolve(batch, groups=split(batch.groups))
+
+    monkeypatch.setattr(CompleteEpisodesRun, "next", halved)
+    with pytest.raises(LimiteError, match=r"splits a group: .*\[0, 1, 2, 3\], where 8 in a row"):
+        run("complete-episodes")
+    (path,) = tmp_path.iterdir()
+    assert not list(path.glob("stages/03-rl/*/*"))
+
+
+def test_a_broken_record_is_refused_before_it_is_scored(run, monkeypatch, tmp_path):
+    generate = rollouts.StepEpisodes.generate
+
+    def relabelled(self, requests, **options):
+        for place, response in generate(self, requests, **options):
+            if response.finish_reason == "length":
+                response = attrs.evolve(response, finish_reason="eos")
+            yield place, response
+
+    monkeypatch.setattr(rollouts.StepEpisodes, "generate", relabelled)
+    with pytest.raises(LimiteError, match="its finish reason is 'eos' but its last token is"):
+        run("complete-episodes")
+    (path,) = tmp_path.iterdir()
+    assert not list(path.glob("stages/03-rl/*/*"))

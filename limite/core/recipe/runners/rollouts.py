@@ -21,6 +21,7 @@ from limite.core.recipe.stages import RL
 from limite.core.rollout.budget import completion_budget, is_finished
 from limite.core.rollout.grading import verdicts_on
 from limite.core.rollout.pending import packed, unpacked
+from limite.core.rollout.whole import check_groups, check_records
 from limite.core.rollout_kinds import Batch, Policy, Request, RolloutSchedule
 from limite.core.types import Group, Problem, Response, Verdict
 
@@ -77,6 +78,7 @@ class Rollouts:
         self._abandoned = abandoned
         episodes = StepEpisodes(self, snapshot.policy, step, snapshot.version)
         batch = self.schedule.next(episodes)
+        check_groups([*batch.groups, *batch.dropped], self.stage.rollouts)
         return Sampling(batch=batch, told=dict(self.engine.metrics()))
 
     def hold(self, policy: Decoder) -> Decoder:
@@ -241,6 +243,8 @@ class StepEpisodes:
             getattr(responses, "close", lambda: None)()
 
     def score(self, sampled: Sequence[Sampled]) -> list[Group]:
+        eos_ids, context = self.context.tokenizer.eos_ids, self.context.model.context
+        check_records(sampled, eos_ids=eos_ids, context=context)
         groups = scored(self.stage, sampled)
         for group in groups:
             self.rollouts.curriculum.observe(self._arms[group.problem.id], group.correct)
