@@ -168,8 +168,9 @@ class Engine(Protocol):
 
     ``faults()`` (optional) gives pairs of a setting and of what is wrong with it, for ``limite
     check``. ``takes_files`` (a class variable, optional) is True of one that needs the policy as a
-    model's directory: a stage whose model cannot be written as one is then refused. One that has a
-    setting ``url`` is held to its laws with a server that the laws start, and told its address.
+    model's directory: a stage whose model cannot be written as one is then refused. ``keeps_gib``
+    (optional) says what it keeps on a GPU from batch to batch, at most, for the plan. One that has
+    a setting ``url`` is held to its laws with a server that the laws start, and told its address.
     """
 
     def build(self, context: EngineContext) -> EngineRun: ...

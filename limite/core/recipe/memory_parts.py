@@ -17,7 +17,7 @@ from torch import nn
 
 from limite.core.kinds import Optimizer
 from limite.core.model.init import build_decoder
-from limite.core.model.memory import BYTES, training_bytes
+from limite.core.model.memory import BYTES, cache_bytes, training_bytes
 from limite.core.pretrained.settings import at
 from limite.core.recipe.problem_checks import Texts
 from limite.core.recipe.recipe import Recipe
@@ -261,6 +261,19 @@ def others(demand: Demand) -> Iterator[Part]:
             yield Part(name=called, bytes=_held(demand, model), at="sampling")
 
 
+def captured(demand: Demand) -> Iterator[Part]:
+    """Caches that an engine keeps from batch to batch, and so while the learner works, too.
+
+    There is one for each capacity in use, and each is half of the next: together at most twice that
+    of all responses at their full length.
+    """
+    keeps = float(getattr(getattr(demand.stage, "engine", None), "keeps_gib", 0.0))
+    if isinstance(demand.stage, RL) and keeps:
+        tokens = demand.texts.longest_prompt + demand.longest_response
+        most = cache_bytes(demand.decoder, demand.responses, tokens, DTYPES[demand.machine.dtype])
+        yield Part(name="captured steps", bytes=min(round(keeps * 2**30), 2 * most))
+
+
 def activations(demand: Demand) -> Iterator[Part]:
     """What the backward pass keeps of the tokens that go through at once."""
     if demand.trains:
@@ -283,6 +296,7 @@ PARTS: Sequence[Callable[[Demand], Iterator[Part]]] = (
     optimizer,
     gathered,
     others,
+    captured,
     activations,
     logits,
 )

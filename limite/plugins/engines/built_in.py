@@ -34,6 +34,11 @@ class BuiltIn:
         },
     )
 
+    @property
+    def keeps_gib(self) -> float:
+        """What captured steps keep on a GPU from batch to batch, at most."""
+        return self.graphs_gib if self.graphs else 0.0
+
     def build(self, context: EngineContext) -> BuiltInRun:
         return BuiltInRun(context, self)
 

@@ -97,6 +97,19 @@ def test_what_does_not_fit_is_told_with_what_would_help() -> None:
     assert any("cannot be shared out evenly" in note for note in stage(plan(gpus=7), "rl").notes)
 
 
+def test_caches_of_captured_steps_are_counted_as_long_as_they_are_kept() -> None:
+    found = stage(plan(), "rl")
+    (kept,) = (part for part in found.parts if part.name == "captured steps")
+    (cache,) = (part for part in found.parts if part.name == "cache")
+    assert kept.at == "always"
+    assert kept.bytes == 2 * cache.bytes  # all capacities up to the longest, and no more
+    few = f"stages.rl.engine={{type='built-in', graphs_gib={kept.bytes / 2**31}}}"
+    assert parts(plan(PROGRAMME, few), "rl")["captured steps"] == kept.bytes // 2
+    none = "stages.rl.engine={type='built-in', graphs=false}"
+    assert "captured steps" not in parts(plan(PROGRAMME, none), "rl")
+    assert "captured steps" not in parts(plan(), "after")
+
+
 def test_models_beside_the_policy_are_counted() -> None:
     found = plan(PROGRAMME)
     assert parts(found, "kd")["teacher"] == parts(found, "kd")["weights"]
