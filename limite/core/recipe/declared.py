@@ -24,8 +24,9 @@ KINDS = (PROTOCOL, DATA, TURNS, VERSIONS, RANKS)
 SOFTWARE = ("limite", "limite_sha256", "python", "packages", "plugins", "kernels", "tiles_sha256")
 """The parts of a receipt that a change of ``versions`` may touch."""
 
-SOFTWARE_KEPT = "software"
-"""Where a checkpoint keeps them."""
+SOFTWARE_KEPT, SETTINGS_KEPT = "software", "settings"
+"""Where a checkpoint keeps them, and what the recipe said of model and stage: so that a difference
+can be told by name."""
 
 EXACT = "exact_distributed_rng_resume"
 """Of a recorded change of ranks, and False: sums of gradients are made in another order."""
@@ -275,6 +276,11 @@ def record(was: Mapping[str, Any], changed: Changed, place: Place) -> dict[str, 
     }
 
 
+def _settings(recipe: Mapping[str, Any], stage: str) -> dict[str, Any]:
+    found = {key: recipe.get(key) for key in ("seed", "model", "tokenizer")}
+    return {**found, stage: recipe["stages"].get(stage)}
+
+
 def _software(receipt: Mapping[str, Any]) -> dict[str, Any]:
     return {key: receipt[key] for key in SOFTWARE if key in receipt}
 
@@ -284,6 +290,7 @@ def terms_of(receipt: Mapping[str, Any], stage: str) -> dict[str, Any]:
     return {
         "recipe_sha256": receipt["recipe_sha256"],
         "stage": stage,
+        SETTINGS_KEPT: _settings(receipt["recipe"], stage),
         SOFTWARE_KEPT: _software(receipt),
         RANKS: ranks_of(receipt),
     }
@@ -303,6 +310,7 @@ def terms_at(
         if here <= (order.index(change["stage"]), change["step"]):
             found["recipe_sha256"] = change["recipe_sha256"]
             for name, before in (
+                (SETTINGS_KEPT, _settings(change["recipe"], stage)),
                 (SOFTWARE_KEPT, change.get("versions")),
                 (RANKS, change.get(RANKS)),
             ):

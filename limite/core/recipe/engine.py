@@ -224,6 +224,7 @@ def go_on(
                 )
                 now = receipt_of(wanted, registry, chosen, kernels, ranks)
                 change_run(context, was, now, wanted.data, changed, place)
+            run.bind_finished()
             run.note_resumption(elsewhere)
             run.log(f"kernels: {kernels}")
         ranks.host.arrive("the receipt of the run")

@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 
 from limite.core.errors import LimiteError, RunFailed
+from limite.core.receipts import FINISHED
 from limite.core.recipe.context import RunStopped, StageContext
 from limite.core.recipe.naming import policies_before
 from limite.core.recipe.only import needed_by
@@ -34,11 +35,13 @@ def refuse_changed_files(context: StageContext) -> None:
 def run_stage(context: StageContext) -> None:
     """Runs one stage unless its receipt says that it is finished."""
     if context.run.stage_receipt(context.name) is not None:
-        if context.writes:
-            # A process may have been killed before it came to this.
-            context.run.bind_stage(context.name)
         context.echo(f"{context.name}: finished before")
         return
+    if context.name in context.run.receipt().get(FINISHED, {}):
+        context.echo(
+            f"{context.name}: was finished, and its receipt is gone or damaged; it is made again "
+            "from what the stage left"
+        )
     ranks, what = context.ranks, f"stage {context.name!r}"
     if context.writes:
         refuse_changed_files(context)

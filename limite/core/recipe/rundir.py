@@ -222,6 +222,22 @@ class RunDirectory:
             bound = {**known.get(name, {}), **bound}
             write_receipt(self.path / RECEIPT, {**receipt, FINISHED: {**known, name: bound}})
 
+    def bind_finished(self) -> None:
+        """The same of each finished stage of which the receipt does not say so yet, as a process
+        may have been killed before it came to that; a LimiteError where it says something else."""
+        known = self.receipt().get(FINISHED, {})
+        for name in self.stage_names:
+            place = self.stage(name) / RECEIPT
+            if self.stage_receipt(name) is None:
+                continue
+            if name not in known:
+                self.bind_stage(name)
+            elif hashlib.sha256(place.read_bytes()).hexdigest() != known[name]["sha256"]:
+                raise LimiteError(
+                    f"{place}: is not what {RECEIPT} of the run says, which was written when the "
+                    f"stage was finished; limite verify {self.path} tells what else is not"
+                )
+
     def bind_words(self, names: Sequence[str]) -> None:
         """Has the run's receipt say which of its own files, words for people, it has left."""
         receipt = self.receipt()

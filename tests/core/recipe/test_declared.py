@@ -232,6 +232,22 @@ def test_a_checkpoint_from_elsewhere_is_refused(stopped, terms, told):
     )
 
 
+def test_a_checkpoint_of_another_recipe_is_refused_with_its_settings(stopped, tiny, tmp_path):
+    sets = ["seed=9", "stages.rl.optimizer.lr=5e-4", "stages.sft.steps=2", "stages.rl.steps=2"]
+    other = start(
+        tiny, out=tmp_path, name="other", only=["sft", "rl"], overrides=sets, echo=quiet
+    ).path
+    theirs = other / "stages/03-rl/checkpoints/step-000002"
+    mine = stopped / "stages/03-rl/checkpoints"
+    shutil.rmtree(mine / "step-000002")
+    shutil.copytree(theirs, mine / "step-000002")
+    text, tokens = asked_for(stopped)
+    assert "\n  settings.rl.optimizer.lr: 0.0005 -> 0.001\n" in text
+    assert "\n  settings.seed: 9 -> 5" in text
+    assert "sha256" not in text
+    assert tokens == []
+
+
 def test_other_versions_go_on_when_declared(stopped):
     made_with(stopped, **{"limite-softclip": "0.1"})
     text, (token,) = asked_for(stopped)

@@ -128,12 +128,26 @@ def test_what_a_finished_stage_left_cannot_go_unnoticed(run):
     assert verify_run(run).notes == []  # nobody is told that the stage had not ended
 
 
+def test_a_stage_whose_receipt_is_gone_makes_it_again_and_says_so(run):
+    (run / "stages/03-rl/receipt.json").unlink()
+    said = []
+    go_on(run, echo=said.append)
+    assert [line for line in said if line.startswith("rl: ")] == [
+        "rl: was finished, and its receipt is gone or damaged; it is made again from what the "
+        "stage left",
+        "rl: goes on after step 4",
+    ]
+    assert wrong(run) == []
+
+
 def test_a_receipt_that_was_sealed_again_is_not_the_one_that_the_run_names(run):
     place = run / "stages/01-sft/receipt.json"
     write_receipt(place, {**read_receipt(place), "updates": 1})
     assert wrong(run) == [
         ("stages/01-sft/receipt.json", None, "is not what receipt.json of the run says")
     ]
+    with pytest.raises(LimiteError, match=r"is not what receipt\.json of the run says, which was"):
+        go_on(run, echo=lambda _line: None)
 
 
 def test_a_process_killed_before_the_run_named_its_stage_is_told_apart(run):
