@@ -11,6 +11,7 @@ import os
 import platform
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -39,8 +40,16 @@ FINISHED, LEFT = "finished", "left"
 """Of a run's receipt: the hash of each finished stage's receipt, and which words for people it
 left."""
 
-CIRCUMSTANCES = ("git", "hardware", "source_sha256", "resumed", FINISHED, LEFT)
+BEGUN = "time_begun"
+"""When a run was begun; when a stage was finished stands beside its hash."""
+
+CIRCUMSTANCES = ("git", "hardware", "source_sha256", "resumed", BEGUN, FINISHED, LEFT)
 """What may differ between a run and its resumption: it is recorded, and does not forbid it."""
+
+
+def time_now() -> str:
+    """The time, in UTC, to the second: ``2031-05-07T09:30:00Z``."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def recipe_hash(data: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from limite.core.errors import LimiteError, did_you_mean
-from limite.core.receipts import FINISHED, LEFT, differences, recipe_hash
+from limite.core.receipts import BEGUN, FINISHED, LEFT, differences, recipe_hash
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.stages import RL, SFT, Distill, Preference
 
@@ -142,7 +142,7 @@ def compare(
     """
     found = Changed()
     for key in [*was, *(key for key in same_recipe if key not in was)]:
-        if key in (CHANGES, FINISHED, LEFT, "recipe_sha256"):
+        if key in (CHANGES, BEGUN, FINISHED, LEFT, "recipe_sha256"):
             continue
         pair = [{key: each[key]} if key in each else {} for each in (was, same_recipe)]
         for line in differences(*pair):

@@ -14,6 +14,7 @@ from limite.core.device import deterministic
 from limite.core.discover import load_registry
 from limite.core.errors import LimiteError
 from limite.core.jsonl import read_json
+from limite.core.receipts import BEGUN, time_now
 from limite.core.recipe.check import check_file
 from limite.core.recipe.context import RunStopped, StageContext
 from limite.core.recipe.cost import Plan
@@ -150,7 +151,7 @@ def begin(
         lambda: RunDirectory.create(
             out,
             recipe=loaded.data,
-            receipt=receipt,
+            receipt={**receipt, BEGUN: time_now()},
             name=name,
             source_text=loaded.source_text,
             source_suffix=loaded.path.suffix,

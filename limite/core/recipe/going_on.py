@@ -15,7 +15,7 @@ from limite.core.checkpoint.read import newest_checkpoint
 from limite.core.checkpoint.state import decode
 from limite.core.errors import LimiteError
 from limite.core.jsonl import write_jsonl
-from limite.core.receipts import FINISHED, LEFT
+from limite.core.receipts import BEGUN, FINISHED, LEFT
 from limite.core.recipe.context import TRAINED, StageContext, trained_before
 from limite.core.recipe.declared import CHANGES, DATA, Changed, Place, record, with_ranks_of
 from limite.core.recipe.rundir import CHECKPOINTS, RunDirectory
@@ -23,7 +23,7 @@ from limite.core.recipe.rundir import CHECKPOINTS, RunDirectory
 _MADE = "data"
 """The folder of what a stage has made of its texts."""
 
-_STAYS = ("git", "source_sha256", "hardware", "resumed", FINISHED, LEFT)
+_STAYS = ("git", "source_sha256", "hardware", "resumed", BEGUN, FINISHED, LEFT)
 """What a receipt keeps of the run until then."""
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,7 +34,7 @@ from limite.core.jsonl import (
     write_atomic,
     write_jsonl,
 )
-from limite.core.receipts import FINISHED, LEFT, read_receipt, write_receipt
+from limite.core.receipts import FINISHED, LEFT, read_receipt, time_now, write_receipt
 from limite.core.recipe.folders import make_folder, read_toml, without_none
 from limite.core.recipe.runlock import hold
 
@@ -156,7 +155,7 @@ class RunDirectory:
 
     def log(self, text: str) -> None:
         """Adds lines to ``log.txt``, each with the time."""
-        stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        stamp = time_now()
         lines = [f"{stamp} {line}".rstrip() for line in text.split("\n")]
         append_text(self.path / LOG, "\n".join(lines) + "\n")
 
@@ -215,12 +214,11 @@ class RunDirectory:
     def bind_stage(self, name: str, **told: Any) -> None:
         """Has the run's receipt say that a stage is finished, and what its receipt hashes to."""
         with (self.stage(name) / RECEIPT).open("rb") as file:
-            bound = {"sha256": hashlib.file_digest(file, "sha256").hexdigest(), **told}
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
         receipt = self.receipt()
-        known = receipt.get(FINISHED, {})
-        if {**known.get(name, {}), **bound} != known.get(name):
-            bound = {**known.get(name, {}), **bound}
-            write_receipt(self.path / RECEIPT, {**receipt, FINISHED: {**known, name: bound}})
+        bound = {"sha256": digest, "time": time_now(), **told}
+        finished = {**receipt.get(FINISHED, {}), name: bound}
+        write_receipt(self.path / RECEIPT, {**receipt, FINISHED: finished})
 
     def bind_finished(self) -> None:
         """The same of each finished stage of which the receipt does not say so yet, as a process
@@ -257,9 +255,9 @@ class RunDirectory:
     def stage_changes(self, name: str) -> list[str]:
         """Files of a finished stage that are not what its receipt says, or that are gone."""
         receipt = self.stage_receipt(name) or {}
-        now = hashes_of(self.stage(name))
+        found = hashes_of(self.stage(name))
         return sorted(
-            file for file, digest in receipt.get("files", {}).items() if now.get(file) != digest
+            file for file, digest in receipt.get("files", {}).items() if found.get(file) != digest
         )
 
     def sync_logs(self, name: str) -> None:

@@ -14,6 +14,7 @@ import numpy
 import pytest
 import torch
 
+from limite.core.checkpoint.read import read_checkpoint
 from limite.core.recipe.context import RunStopped
 from limite.core.recipe.engine import go_on, start
 from limite.core.recipe.runners import rl, sft
@@ -142,6 +143,24 @@ def test_the_next_update_is_that_of_a_run_that_never_stopped(
     go_on(stopped, echo=quiet)
     assert digest(stopped) == digest(whole)
     assert verify_run(stopped).violations == []
+
+
+def test_a_batch_without_signal_moves_nothing_but_its_counters(whole, lines):
+    step = flat_step(lines)
+    assert lines[step - 2]["optim/updates"] > 0
+    folder = whole / "stages/03-rl/checkpoints"
+    before, after = (read_checkpoint(folder / f"step-{number:06d}") for number in (step - 1, step))
+    for payload in ("model", "optimizer"):
+        was, now = before.payloads[payload], after.payloads[payload]
+        assert was.keys() == now.keys()
+        assert all(torch.equal(was[name], now[name]) for name in was)
+    assert before.state["optimizer"] == after.state["optimizer"]
+    was, now = before.state["clocks"], after.state["clocks"]
+    assert now["updates"] == was["updates"]
+    assert (now["step"], now["flat_batches"]) == (step, was["flat_batches"] + 1)
+    assert now["tokens"] > was["tokens"]
+    assert "loss" not in lines[step - 1]
+    assert "optim/lr" not in lines[step - 1]
 
 
 def test_an_epoch_may_end_where_a_run_stops(tiny, tmp_path, digest):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+from datetime import datetime, timedelta
 
 import pytest
 from click.testing import CliRunner
@@ -50,6 +51,14 @@ def test_a_run_is_what_it_says(run):
     assert found.counts["stages"] == 4
     assert found.counts["responses"] > 4 * len(batches)
     assert found.counts["checkpoints"] > 2
+
+
+def test_the_receipt_says_when_a_run_began_and_each_stage_ended(run):
+    receipt = read_receipt(run / "receipt.json")
+    ended = [receipt["finished"][name]["time"] for name in ("sft", "before", "rl", "after")]
+    times = [receipt["time_begun"], *ended]
+    assert times == sorted(times)
+    assert all(datetime.fromisoformat(each).utcoffset() == timedelta(0) for each in times)
 
 
 def test_nothing_is_changed(run):

@@ -126,6 +126,26 @@ def test_texts_are_read_from_tokens_as_they_come():
     assert texts.repetitive({1: list(same[:200])}, decode) == [1]
 
 
+def test_a_check_reads_what_is_new_and_no_more():
+    """What a later check costs does not grow with the text before it."""
+    asked = []
+
+    def decode(ids):
+        asked.append(len(ids))
+        return bytes(ids).decode(errors="replace")
+
+    texts = Texts(RepetitionDetector(every_tokens=10), 1)
+    data = list("some é words ∀ and others ".encode() * 40)
+    costs = []
+    for end in range(10, len(data), 10):
+        asked.clear()
+        texts.repetitive({0: data[:end]}, decode)
+        costs.append(sum(asked))
+    # Ten new tokens, what was held of a character, and the tries that find where one is whole.
+    assert max(costs) <= (10 + 4) * 5
+    assert sum(costs[-20:]) <= 1.5 * sum(costs[:20])
+
+
 def test_tokens_that_are_no_text_are_read_all_the_same():
     def decode(ids):
         return bytes(ids).decode(errors="replace")
