@@ -246,6 +246,8 @@ def test_what_the_student_writes_is_recorded(
         ({"policy_version": 0}, "is of policy version 0, not 1"),
         ({"logprobs": []}, "tokens but 0 log-probabilities"),
         ({"held_out": True}, "holds 5 responses to learn from, not 6"),
+        ({"text": "?"}, "its text is '?', and its tokens say "),
+        ({"prompt_ids": [10**6]}, "its prompt has the token 1000000, with a vocabulary of "),
     ):
         write_jsonl(files[1], [{**lines[1][0], **change}, *lines[1][1:]])
         assert any(told in each.message for each in verify_run(result.path).violations), told

@@ -99,6 +99,10 @@ def test_what_both_have_said_is_verified(whole: RunResult, tmp_path: Path) -> No
         ({"correct": True}, "and did not come to its own end (length)"),
         ({"finish_reason": "eos"}, "its finish reason is 'eos' but its last token is"),
         ({"sample_index": 2}, ", not [0, 1]"),
+        ({"reward": 0.5}, "graded again it has reward 0.5, not 0.0"),
+        ({"text": "#12"}, "its text is '#12', and its tokens say "),
+        ({"prompt_ids": [1, 7]}, "its prompt is not that of its problem"),
+        ({"completion_ids": [10**6]}, "its response has the token 1000000, with a vocabulary of "),
     ):
         forged = [{**lines[unfinished], **change}]
         assert message in told([*lines[:unfinished], *forged, *lines[unfinished + 1 :]])
