@@ -32,7 +32,8 @@ def check_groups(groups: Iterable[Group], size: int) -> None:
 
     A group in two pieces would have two baselines, and could be dealt to two updates.
     """
-    seen: set[tuple[str, int]] = set()
+    # The same samples of a problem may come from two steps, where a schedule carries some over.
+    seen: set[int] = set()
     for group in groups:
         problem = group.problem.id
         indexes = [response.sample_index for response in group.responses]
@@ -42,9 +43,9 @@ def check_groups(groups: Iterable[Group], size: int) -> None:
                 f"the rollout schedule splits a group: that of problem {problem} comes with the "
                 f"samples {indexes}, where {size} in a row belong together"
             )
-        if (problem, first) in seen:
+        if not seen.isdisjoint(map(id, group.responses)):
             raise LimiteError(
                 f"the rollout schedule gives the group of problem {problem} with the samples "
                 f"{indexes} twice"
             )
-        seen.add((problem, first))
+        seen.update(map(id, group.responses))

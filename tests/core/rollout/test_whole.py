@@ -41,6 +41,10 @@ def group(number: int, first: int = 0, size: int = SIZE) -> Group:
 
 def test_whole_groups_pass_and_so_does_a_problem_that_was_drawn_twice() -> None:
     check_groups([group(1), group(2), group(1, first=SIZE)], SIZE)
+    check_groups([group(1), group(1)], SIZE)  # of two steps, where one was carried over
+
+
+TWICE = group(1)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +54,7 @@ def test_whole_groups_pass_and_so_does_a_problem_that_was_drawn_twice() -> None:
         ([group(1, first=1)], r"the samples \[1, 2, 3\]"),
         ([group(1, size=6)], r"the samples \[0, 1, 2, 3, 4, 5\]"),
         ([group(1, size=0)], r"the samples \[\]"),
-        ([group(1), group(2), group(1)], r"samples \[0, 1, 2\] twice"),
+        ([TWICE, group(2), TWICE], r"samples \[0, 1, 2\] twice"),
     ],
 )
 def test_a_group_in_pieces_or_twice_is_refused(groups: list[Group], told: str) -> None:
