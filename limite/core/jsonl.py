@@ -138,6 +138,8 @@ def storage_error(error: OSError, place: Path, advice: str = "") -> LimiteError:
     """What went wrong with a file, in the user's words; ``advice`` says what they may do."""
     if error.errno in _FULL:
         return RunFailed(f"{place}: no space left to write it{f'; {advice}' if advice else ''}")
+    if error.errno == errno.EISDIR and place.is_dir():
+        return LimiteError(f"{place}: expected a file, and this is a folder")
     return LimiteError(f"{place}: {error.strerror or error}")
 
 

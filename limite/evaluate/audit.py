@@ -54,7 +54,7 @@ class Audit:
     unseen: tuple[str, ...]
     endings: Mapping[str, int]
     missing: str = ""
-    """Which responses are not there though others of their number are; no rule is broken by it."""
+    """Which responses are not there, as far as that can be known; no rule is broken by it."""
 
     @property
     def clean(self) -> bool:
@@ -119,7 +119,7 @@ def audit(
         violations=tuple(sorted(violations, key=lambda each: each.line)),
         unseen=tuple(f"{what} ({times:,} responses)" for what, times in seen.unseen.items()),
         endings=dict(sorted(endings.items())),
-        missing=_missing(seen),
+        missing=_missing(seen, asked),
     )
 
 
@@ -159,14 +159,17 @@ def _check(
         why = f": {record}" if isinstance(record, NotJSON) else ""
         return "no record", [f"not an object of JSON{why}"]
     wrong = [
-        f"{field!r}: expected {kind.__name__}, got {record.get(field)!r}"
+        f"{field!r}: expected {kind.__name__}, got {_shown(record[field])}"
+        if field in record
+        else f"lacks {field!r}"
         for field, kind in FIELDS.items()
         if type(record.get(field)) is not kind
     ]
     if "correct" in record and type(record["correct"]) is not bool:
-        wrong.append(f"'correct': expected bool, got {record['correct']!r}")
+        wrong.append(f"'correct': expected bool, got {_shown(record['correct'])}")
     if wrong:
-        return f"problem {record.get('problem_id')!r}", wrong
+        named = isinstance(record.get("problem_id"), str)
+        return f"problem {record['problem_id']}" if named else "a response without a problem", wrong
     problem, sample = record["problem_id"], record["sample_index"]
     name = f"sample {sample} of problem {problem}"
     model = str(record.get("model", ""))
@@ -183,6 +186,10 @@ def _check(
     if length >= LONG_TOKENS and reason not in NATURAL and not used_up:
         seen.lengths.setdefault((place[0], length), []).append((line, name))
     return name, wrong
+
+
+def _shown(value: Any) -> str:
+    return "null" if value is None else repr(value)
 
 
 def _budget_faults(
@@ -257,26 +264,34 @@ def _ending_faults(
         yield f"its budget is used up, and its finish reason is {reason!r}"
 
 
-def _missing(seen: _Seen) -> str:
-    """The first problem that lacks a sample which another problem of the model has."""
+def _missing(seen: _Seen, asked: Mapping[str, int] | None) -> str:
+    """The first response that is not there: of those ``asked`` for, or else, as far as a file can
+    tell, a sample of a problem that another problem of the model has."""
     samples: dict[str, int] = {}
     lines: dict[tuple[str, str], int] = {}
     for (model, problem, sample), line in seen.places.items():
         samples[model] = max(samples.get(model, 0), sample + 1)
         lines.setdefault((model, problem), line)
+    wanted = (
+        [(pair, samples[pair[0]]) for pair in lines]
+        if asked is None
+        else [((model, each), count) for model in samples for each, count in asked.items()]
+    )
     gone = [
-        (line, problem, sample)
-        for (model, problem), line in lines.items()
-        for sample in range(samples[model])
-        if (model, problem, sample) not in seen.places
+        (pair, sample)
+        for pair, count in wanted
+        for sample in range(count)
+        if (*pair, sample) not in seen.places
     ]
     if not gone:
         return ""
-    line, problem, sample = gone[0]
-    more = f" and {len(gone) - 1:,} others" if len(gone) > 1 else ""
+    first, sample = gone[0]
+    where = f" (line {lines[first]})" if first in lines else ""
+    others = len(gone) - 1
+    more = f" and {others:,} {'other' if others == 1 else 'others'}" if others else ""
     return (
-        f"sample {sample} of problem {problem} (line {line}){more}: a score of the responses that "
-        "are there would favour short ones"
+        f"sample {sample} of problem {first[1]}{where}{more}: a score of the responses that are "
+        "there would favour short ones"
     )
 
 

@@ -14,7 +14,10 @@ TOLD = 20
 
 
 def tell_audit(path: Path, *, as_json: bool, **options: Any) -> None:
-    """Audits a file and tells what was found; a RunFailed where a rule was broken."""
+    """Audits a file and tells what was found.
+
+    A RunFailed where a rule was broken, or responses are not there: a part has no score.
+    """
     from limite.evaluate.audit_command import audited
 
     found = audited(path, **options)
@@ -25,23 +28,24 @@ def tell_audit(path: Path, *, as_json: bool, **options: Any) -> None:
         click.echo(f"{path}: {found['responses']:,} responses ({endings}): {_verdict(found)}")
         for what in found["unseen"]:
             click.echo(f"not looked at: {what}")
-        if found["missing"]:
-            click.echo(f"not there: {found['missing']}")
         if "correction" in found:
             _tell_correction(found["correction"])
     wrong = found["violations"]
-    if wrong:
-        lines = [
-            f"{path}:{each['line']}: {each['record']}: {each['message']}" for each in wrong[:TOLD]
-        ]
-        more = len(wrong) - TOLD
-        raise RunFailed("\n".join([*lines, *([f"and {more:,} more"] if more > 0 else [])]))
+    lines = [f"{path}:{each['line']}: {each['record']}: {each['message']}" for each in wrong[:TOLD]]
+    if len(wrong) > TOLD:
+        lines.append(f"and {len(wrong) - TOLD:,} more")
+    if found["missing"]:
+        lines.append(f"{path}: not there: {found['missing']}")
+    if lines:
+        raise RunFailed("\n".join(lines))
 
 
 def _verdict(found: dict[str, Any]) -> str:
     wrong = len(found["violations"])
     if wrong:
         return f"{wrong:,} violation{'s' if wrong > 1 else ''}"
+    if found["missing"]:
+        return "a part of a set"
     if found["native"]:
         return "clean, with budgets of the native context"
     return "clean in all that was looked at" if found["unseen"] else "clean"

@@ -57,7 +57,7 @@ def test_responses_that_are_not_there_are_named(tmp_path):
     assert (found.clean, wrong) == (True, [])
     assert found.missing.startswith("sample 0 of problem q (line 3): a score")
     few = [record(2), record(0, "q"), record(2, "q"), record(1, "q")]
-    assert "and 1 others" in told(tmp_path, *few)[0].missing
+    assert "and 1 other:" in told(tmp_path, *few)[0].missing
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_responses_that_are_not_there_are_named(tmp_path):
         ({"correct": 1}, "'correct': expected bool, got 1"),
         ({"sample_index": "0"}, "'sample_index': expected int, got '0'"),
         ({"sample_index": -1}, "below 0"),
-        ({"completion_budget": None}, "'completion_budget': expected int"),
+        ({"completion_budget": None}, "'completion_budget': expected int, got null"),
     ],
 )
 def test_a_broken_record_is_named(tmp_path, broken, said):
@@ -85,6 +85,16 @@ def test_a_broken_record_is_named(tmp_path, broken, said):
     assert any(said in each for each in wrong), wrong
     assert all(each.startswith("line 2: ") for each in wrong)
     assert all("problem" in each for each in wrong)
+
+
+def test_a_record_without_a_problem_is_told_so(tmp_path):
+    lacking = record(3)
+    del lacking["problem_id"]
+    wrong = told(tmp_path, record(), lacking, {**record(4), "problem_id": None})[1]
+    assert wrong == [
+        "line 2: a response without a problem: lacks 'problem_id'",
+        "line 3: a response without a problem: 'problem_id': expected str, got null",
+    ]
 
 
 def test_a_record_that_comes_twice_is_named(tmp_path):
@@ -272,6 +282,10 @@ def test_the_command_names_records_and_ends_with_one(tmp_path, capsys):
     assert code == 0
     assert "clean in all that was looked at" in out
     assert "not looked at: last tokens" in out
+    write_jsonl(path, [record(), record(2)])
+    code, out, err = call(capsys, "--audit", path, "--eos", EOS, "--context", 100)
+    assert (code, "a part of a set" in out) == (1, True)
+    assert f"{path}: not there: sample 1 of problem p (line 1): a score" in err
 
 
 def test_results_beside_a_file_say_what_it_is_held_to(tmp_path, capsys):
@@ -282,6 +296,10 @@ def test_results_beside_a_file_say_what_it_is_held_to(tmp_path, capsys):
     write_jsonl(path, [record(), record(1)])
     (tmp_path / "results.json").write_text(json.dumps(results), encoding="utf-8")
     assert call(capsys, "--audit", path)[:2] == (0, f"{path}: 2 responses (2 eos): clean\n")
+    write_jsonl(path, [record(1)])
+    code, out, err = call(capsys, "--audit", path)
+    assert (code, out) == (1, f"{path}: 1 responses (1 eos): a part of a set\n")
+    assert f"{path}: not there: sample 0 of problem p (line 1): a score" in err
     write_jsonl(path, [record(), record(2), {**record(1), "problem_id": "q"}])
     code, _, err = call(capsys, "--audit", path)
     assert code == 1

@@ -359,6 +359,7 @@ def test_what_is_wrong_with_a_teacher_is_told(texts: Path, teacher: Path, tmp_pa
         (other / name).write_bytes(content)
     cases = [
         (["stages.distill.teacher=./nowhere"], "there is no directory './nowhere'"),
+        ([f"stages.distill.traces={tmp_path}"], "expected a file, and this is a folder"),
         (["stages.distill.on_policy=true"], "teacher: is needed to judge"),
         ([f"stages.distill.teacher={tmp_path}"], "config.json"),
         ([f"stages.distill.teacher={other}"], "has another tokenizer: its id"),
