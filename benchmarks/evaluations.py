@@ -29,10 +29,11 @@ import limite
 from benchmarks.sandbox import children_s
 from limite.core.jsonl import write_jsonl
 from limite.core.types import Problem
-from limite.evaluate.command import Wanted, evaluate
+from limite.evaluate.command import evaluate
 from limite.evaluate.journal import Recorded
 from limite.evaluate.models import Prompted, Terms
 from limite.evaluate.profiles import Profile
+from limite.evaluate.wanted import Wanted
 from limite.problems.gen.candidate import Maker
 from limite.problems.gen.families import Share
 from limite.problems.verifiers.batch import worker
@@ -161,6 +162,10 @@ def spent_s() -> tuple[float, float]:
     return time.process_time() + children_s(), time.monotonic()
 
 
+def _canned() -> list[Canned]:
+    return [Canned("canned", 0.6)]
+
+
 def measure(problems: int, samples: int, *, again: bool) -> dict[str, Any]:
     """One evaluation of ``problems`` times ``samples`` responses."""
     quiet = lambda _text: None  # noqa: E731
@@ -170,7 +175,7 @@ def measure(problems: int, samples: int, *, again: bool) -> dict[str, Any]:
         rows = []
         for name in ("first", "again")[: 2 if again else 1]:
             cpu_s, clock_s = spent_s()
-            found = evaluate(wanted(place, samples), [Canned("canned", 0.6)], quiet, quiet)
+            found = evaluate(wanted(place, samples), _canned, quiet, quiet)
             cpu_after_s, clock_after_s = spent_s()
             rows.append(
                 {

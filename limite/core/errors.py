@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 import attrs
 
@@ -47,6 +48,31 @@ class SettingsError(LimiteError):
     def __init__(self, mistakes: Iterable[Mistake]) -> None:
         self.mistakes: Sequence[Mistake] = tuple(mistakes)
         super().__init__("\n".join(str(mistake) for mistake in self.mistakes))
+
+
+@attrs.define
+class Gathered:
+    """Mistakes of several questions, so that a person is told all of them at once."""
+
+    mistakes: list[Mistake] = attrs.field(factory=list)
+
+    @contextmanager
+    def mistake(self) -> Iterator[None]:
+        """Takes down the mistake that a question within it raises, and goes on behind it."""
+        try:
+            yield
+        except RunFailed:
+            raise
+        except LimiteError as error:
+            self.mistakes += mistakes_of(error)
+
+    def add(self, message: str) -> None:
+        self.mistakes.append(Mistake(message))
+
+    def refuse(self) -> None:
+        """Raises what was taken down, if anything was, each mistake once."""
+        if self.mistakes:
+            raise SettingsError(dict.fromkeys(self.mistakes))
 
 
 def mistakes_of(error: LimiteError) -> list[Mistake]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from limite.core.cli.table import show_json, show_table
-from limite.core.errors import LimiteError
+from limite.core.errors import Gathered, LimiteError
 from limite.core.recipe.stages.evaluation import GRADINGS, PROFILES
 from limite.core.rollout.budget import BUDGETS
 from limite.problems.gen.asking import sampling_options, server_options
@@ -207,30 +207,31 @@ def eval_(
     if imports is not None:
         _import(imports, metric, out, confidence, as_json)
         return
-    if metric is not None:
-        raise LimiteError("--metric: belongs to --import FILE or --audit FILE")
-    for name, value in (("--eos", eos), ("--context", context), ("--correct-eos", correct_eos)):
+    wrong = Gathered()
+    for name, value, owner in (
+        ("--metric", metric, "--import FILE or --audit FILE"),
+        ("--eos", eos, "--audit FILE"),
+        ("--context", context, "--audit FILE"),
+        ("--correct-eos", correct_eos, "--audit FILE"),
+        ("--model-name", endpoint is None and model_name, "--endpoint"),
+        ("--served", endpoint is None and served, "--endpoint"),
+        ("--key-env", endpoint is None and key_env, "--endpoint"),
+        ("--data", suite is None and data, "--suite math-extended"),
+    ):
         if value:
-            raise LimiteError(f"{name}: belongs to --audit FILE")
+            wrong.add(f"{name}: belongs to {owner}")
     if not models and endpoint is None:
-        raise LimiteError("say what to measure: limite eval MODEL --benchmark FILE_OR_NAME")
-    if endpoint is None:
-        for option, given in (
-            ("--model-name", model_name), ("--served", served), ("--key-env", key_env),
-        ):  # fmt: skip
-            if given is not None:
-                raise LimiteError(f"{option}: belongs to --endpoint")
-    elif model_name is None:
-        raise LimiteError("--model-name: an endpoint is asked for a model by its name")
-    if data is not None and suite is None:
-        raise LimiteError("--data: belongs to --suite math-extended")
+        wrong.add("say what to measure: limite eval MODEL --benchmark FILE_OR_NAME")
+    if endpoint is not None and model_name is None:
+        wrong.add("--model-name: an endpoint is asked for a model by its name")
     if benchmark is not None and suite is not None:
-        raise LimiteError("--suite: has benchmarks of its own; give --benchmark or --suite")
+        wrong.add("--suite: has benchmarks of its own; give --benchmark or --suite")
     if benchmark is None and suite is None:
-        raise LimiteError("--benchmark: say which problems, FILE or a name; --list tells the names")
-    from limite.evaluate.command import Wanted, evaluate
+        wrong.add("--benchmark: say which problems, FILE or a name; --list tells the names")
+    from limite.evaluate.command import evaluate
     from limite.evaluate.models import Terms
     from limite.evaluate.served import MEASURING, PUBLISHED, served_model
+    from limite.evaluate.wanted import Wanted
 
     terms = Terms(
         samples=samples,
@@ -245,10 +246,12 @@ def eval_(
     if published:
         from limite.evaluate.suites.run import published_terms
 
-        terms = published_terms(profile, terms, _given())
+        with wrong.mistake():
+            terms = published_terms(profile, terms, _given())
         if grading is None and verifier is None:
             grading = "reference" if exact is None else "exact"
-    terms.check()
+    with wrong.mistake():
+        terms.check()
 
     def more() -> list[Model]:
         if endpoint is None or model_name is None:
@@ -294,9 +297,10 @@ def eval_(
     if suite is not None:
         from limite.evaluate.suites.run import run_suite
 
+        wrong.refuse()
         found = run_suite(suite, data, wanted, more, _note, _Progress(), served)
     else:
-        found = evaluate(wanted, more(), _note, _Progress())
+        found = evaluate(wanted, more, _note, _Progress(), wrong=wrong)
     text = found.pop("text")
     if as_json:
         show_json(found)

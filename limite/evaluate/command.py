@@ -9,55 +9,30 @@ from typing import Any
 import attrs
 
 from limite.core.discover import load_registry
-from limite.core.errors import LimiteError, RunFailed
+from limite.core.errors import Gathered, LimiteError, RunFailed
 from limite.core.jsonl import read_json, read_jsonl, write_atomic, write_json
-from limite.core.kinds import Benchmark, Verifier
+from limite.core.kinds import Verifier
 from limite.evaluate import measured
 from limite.evaluate.compare import paired_difference
 from limite.evaluate.exchange.files import WRITERS
-from limite.evaluate.grading.protocols import Grading
 from limite.evaluate.journal import RESPONSES
 from limite.evaluate.listed import overlap_of
-from limite.evaluate.measured import RESULTS, Asked
-from limite.evaluate.models import LocalModel, Model, Terms
+from limite.evaluate.measured import Asked
+from limite.evaluate.models import LocalModel, Model
 from limite.evaluate.page import PAGE, render
-from limite.evaluate.problem_sets import ProblemSet, benchmark_named, problem_set
+from limite.evaluate.problem_sets import (
+    ProblemSet,
+)
 from limite.evaluate.profiles import Profile
 from limite.evaluate.protocol import refuse_other_protocol
 from limite.evaluate.significance import holm
 from limite.evaluate.stage import grader_of
 from limite.evaluate.told import lines, short
+from limite.evaluate.wanted import SUMMARY, Wanted, named_models, named_problems
 from limite.problems.gen.policies import INSTRUCTION
 
-SUMMARY, TABLE = "summary.json", "table.txt"
+TABLE = "table.txt"
 SAMPLES = 4
-
-
-@attrs.frozen(kw_only=True)
-class Wanted:
-    """The options of the command, as they were given."""
-
-    models: Sequence[str]
-    against: str | None
-    stage: str | None
-    benchmark: str
-    terms: Terms
-    profile: str | None
-    instruction: str | None
-    system: str | None
-    thinking: bool
-    shots: Path | None
-    expect: Path | None
-    stops: Sequence[str]
-    verifier: str | None
-    grading: str | None
-    exact: str | None
-    natural_end: bool
-    training: Sequence[Path]
-    confidence: float
-    out: Path | None
-    exports: Sequence[str]
-    allow_mismatch: bool
 
 
 Say = Callable[[str], object]
@@ -65,32 +40,31 @@ Say = Callable[[str], object]
 
 def evaluate(
     wanted: Wanted,
-    more: Sequence[Model],
+    more: Callable[[], Sequence[Model]],
     note: Say,
     tell: Say,
     read: Callable[[Verifier], ProblemSet] | None = None,
+    wrong: Gathered | None = None,
 ) -> dict[str, Any]:
     """Measures all models that were named, and ``more``; gives the summary it has written.
 
-    ``read`` gives the problems, where they are none that ``benchmark`` would be read as.
+    ``read`` gives the problems, where they are none that ``benchmark`` would be read as. What is
+    ``wrong`` already is told together with what is found here, before anything is asked.
     """
-    wanted = attrs.evolve(wanted, against=_folder(wanted.against))
-    earlier = _earlier(wanted.against)
-    named = [*wanted.models]
-    if wanted.against is not None and earlier is None:
-        named.append(wanted.against)
-    local = [LocalModel(each, stage=wanted.stage, terms=wanted.terms) for each in named]
-    models: list[Model] = [*local[: len(wanted.models)], *more, *local[len(wanted.models) :]]
+    wrong = wrong or Gathered()
+    wanted, earlier, local, served = named_models(wanted, more, wrong)
+    models: list[Model] = [*local[: len(wanted.models)], *served, *local[len(wanted.models) :]]
     names = [each.name for each in models]
-    for name in names:
+    for name in dict.fromkeys(names):
         if names.count(name) > 1:
-            raise LimiteError(f"{name} is named twice; a model is measured once")
+            wrong.add(f"{name} is named twice; a model is measured once")
+    verifier, problems = named_problems(wanted, local, read, wrong)
+    wrong.refuse()
+    assert verifier is not None
+    assert problems is not None
     for model in models:
         for text in model.notes:
             note(f"{model.name}: {text}")
-    benchmark = None if read is not None else benchmark_named(wanted.benchmark)
-    verifier = _judge(wanted, local, benchmark)
-    problems = problem_set(wanted.benchmark, verifier) if read is None else read(verifier)
     samples = wanted.terms.samples or problems.samples or SAMPLES
     wanted = attrs.evolve(wanted, terms=attrs.evolve(wanted.terms, samples=samples))
     if wanted.terms.temperature == 0 and samples > 1:
@@ -112,7 +86,7 @@ def evaluate(
         results.append(found)
         _export(each, out, found, wanted.exports)
     before = earlier or (results[-1] if wanted.against is not None else None)
-    after = results[: len(wanted.models) + len(more)]
+    after = results[: len(wanted.models) + len(served)]
     comparisons = [] if before is None else [_compared(before, each, wanted) for each in after]
     adjusted = holm([each["p_value"] for each in comparisons])
     for found, p_value in zip(comparisons, adjusted, strict=True):
@@ -138,67 +112,6 @@ def evaluate(
     write_atomic(out / TABLE, table)
     write_atomic(out / PAGE, render(shown, pairs, mismatch))
     return {**summary, "text": table}
-
-
-def _folder(against: str | None) -> str | None:
-    """Of what an evaluation has left as a whole, the folder of its only model."""
-    if against is None or not (Path(against) / SUMMARY).is_file():
-        return against
-    within = sorted(str(each.parent) for each in Path(against).glob(f"*/{RESULTS}"))
-    if len(within) != 1:
-        raise LimiteError(
-            f"--against: {against} holds the results of several models; name one: "
-            f"{', '.join(within) or 'there are none'}"
-        )
-    return within[0]
-
-
-def _earlier(against: str | None) -> dict[str, Any] | None:
-    """The results in a folder of an earlier evaluation; None where no such folder is named."""
-    if against is None or not (Path(against) / RESULTS).is_file():
-        return None
-    found: dict[str, Any] = read_json(Path(against) / RESULTS)
-    if not found.get("complete"):
-        raise LimiteError(
-            f"--against: {against} holds an unfinished set of responses, which has no score; "
-            "repeat the command that made it"
-        )
-    if "profile" not in found:
-        raise LimiteError(f"--against: {against} holds no results of limite eval")
-    return found
-
-
-def _judge(wanted: Wanted, local: Sequence[LocalModel], benchmark: Benchmark | None) -> Verifier:
-    """The grading protocols where one is asked for, else a verifier."""
-    if wanted.grading is None:
-        if wanted.exact is not None:
-            raise LimiteError("--exact: belongs to --grading, which says what is called correct")
-        return _verifier(wanted.verifier, local, benchmark)
-    if wanted.verifier is not None:
-        raise LimiteError(
-            "--verifier: --grading judges by published protocols; give one of the two, or name "
-            "the grader of the benchmark's publisher by --exact"
-        )
-    name = wanted.exact or getattr(benchmark, "exact", None)
-    exact = None if name is None else load_registry().get("verifier", name).load()()
-    return Grading.of(wanted.grading, exact, name)
-
-
-def _verifier(
-    named: str | None, local: Sequence[LocalModel], benchmark: Benchmark | None
-) -> Verifier:
-    """The verifier that was named, else that of the runs or of the benchmark, else mathematics."""
-    judges = [each.verifier for each in local if each.verifier is not None]
-    if named is None and judges:
-        if any(each != judges[0] for each in judges):
-            raise LimiteError(
-                "--verifier: the runs judge answers differently; say by which one all are judged"
-            )
-        own: Verifier = judges[0]
-        return own
-    name = named or str(getattr(benchmark, "verifier", "mathematics"))
-    found: Verifier = load_registry().get("verifier", name).load()()
-    return found
 
 
 def _asked(

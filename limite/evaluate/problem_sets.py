@@ -86,6 +86,12 @@ def problem_set(named: str, verifier: Verifier) -> ProblemSet:
     )
 
 
+def refuse_missing(named: str) -> None:
+    """A LimiteError where nothing has this name: neither a benchmark nor a file."""
+    if benchmark_named(named) is None:
+        place_of(named, _names())
+
+
 def benchmark_named(named: str) -> Benchmark | None:
     """The installed benchmark of a name, which ``DISTRIBUTION/NAME`` is too; None of a path."""
     registry = load_registry()

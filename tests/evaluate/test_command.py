@@ -10,6 +10,7 @@ import pytest
 
 from limite.core.cli.main import main
 from limite.core.jsonl import read_json, read_jsonl, write_json
+from limite.core.recipe.engine import start
 from limite.core.separation import is_held_out
 from limite.evaluate.journal import JOURNAL, RESPONSES
 from limite.evaluate.models import LocalModel
@@ -207,6 +208,39 @@ def test_mistakes_are_told_before_anything_is_sampled(evaluate, tmp_path, monkey
         ended = evaluate(*arguments)
         assert ended.code == 2, said
         assert said in ended.err
+
+
+def test_all_that_is_wrong_with_one_command_is_told_at_once(evaluate, place, tmp_path):
+    bare = tmp_path / "bare.toml"
+    bare.write_text(
+        'name = "bare"\nmodel = { width = 8, layers = 1, heads = 1, head_width = 8 }\n'
+        "[stages.look]\n"
+        'type = "eval"\nproblems = { sources = { gcd = 1 } }\ncount = 2\nsamples = 1\n'
+        "max_tokens = 2\n"
+    )
+    start(bare, out=tmp_path, name="bare", echo=lambda _line: None)
+    ended = evaluate(
+        tmp_path / "bare", "--benchmark", "limite-eazy", "--verifier", "mathematcs", "--eos", 2,
+        "--budget", "native-context", "--max-tokens", 9, "--served", tmp_path, "--data", tmp_path,
+    )  # fmt: skip
+    assert ended.code == 2
+    told = ended.err.removeprefix("error: ").splitlines()
+    for said in (
+        "--eos: belongs to --audit FILE",
+        "--served: belongs to --endpoint",
+        "--data: belongs to --suite math-extended",
+        "--max-tokens: budget native-context is what the context leaves; give one",
+        f"{tmp_path / 'bare'}: no stage of it trains, so that it has no weights",
+        "unknown verifier 'mathematcs'; did you mean 'mathematics'?",
+        "did you mean 'limite-easy'?",
+    ):
+        assert any(said in each for each in told), (said, ended.err)
+    assert len(told) == 7
+    ended = evaluate("--against", tmp_path / "no", "--samples", 1)
+    assert ended.code == 2
+    assert "say what to measure" in ended.err
+    assert "--benchmark: say which problems" in ended.err
+    assert f"{tmp_path / 'no'}: no such run" in ended.err
 
 
 def test_another_protocol_is_refused_or_said_first(evaluate, tmp_path):

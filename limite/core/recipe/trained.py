@@ -81,7 +81,8 @@ class Trained:
                 f"{self.step} of {self.steps}; go on with it: limite resume {self.run.path}"
             )
         for name in self.later:
-            yield f"stage {name!r} has left no weights yet; these are those of {self.stage!r}"
+            yet = _yet(self.run, [name])
+            yield f"stage {name!r} has left no weights{yet}; these are those of {self.stage!r}"
 
 
 def is_run(path: str | Path) -> bool:
@@ -106,7 +107,9 @@ def trained(path: str | Path, stage: str | None = None) -> Trained:
                 finished=run.stage_receipt(training[place]) is not None,
                 later=tuple(training[place + 1 :]),
             )
-    raise LimiteError(f"{run.path}: no stage of it has left weights yet")
+    if not training:
+        raise LimiteError(f"{run.path}: no stage of it trains, so that it has no weights")
+    raise LimiteError(f"{run.path}: no stage of it has left weights{_yet(run, training)}")
 
 
 def trained_at(checkpoint: str | Path) -> Trained:
@@ -149,7 +152,9 @@ def critic_of(path: str | Path, stage: str | None = None) -> Trained:
                 run=run, recipe=recipe, stage=name, step=step, finished=finished, payload=CRITIC
             )
     if stage is not None:
-        raise LimiteError(f"--stage: {stage!r} has left no critic yet in {run.path}")
+        raise LimiteError(
+            f"--stage: {stage!r} has left no critic{_yet(run, [stage])} in {run.path}"
+        )
     raise LimiteError(f"{run.path}: no stage of it has left a critic; {known}")
 
 
@@ -179,9 +184,15 @@ def _of_stage(run: RunDirectory, recipe: Recipe, name: str, training: list[str])
         raise LimiteError(f"--stage: {name!r} trains nothing; stages that do are {known}")
     step = _step(run, name)
     if step is None:
-        raise LimiteError(f"--stage: {name!r} has left no weights yet in {run.path}")
+        raise LimiteError(f"--stage: {name!r} has left no weights{_yet(run, [name])} in {run.path}")
     finished = run.stage_receipt(name) is not None
     return Trained(run=run, recipe=recipe, stage=name, step=step, finished=finished)
+
+
+def _yet(run: RunDirectory, stages: list[str]) -> str:
+    """Whether going on with a run can bring what stages of it have not left."""
+    ahead = set(stages) & set(run.receipt()["only"])
+    return " yet" if ahead else " (left out by --only)"
 
 
 def _step(run: RunDirectory, name: str) -> int | None:

@@ -11,13 +11,14 @@ import attrs
 from limite.core.errors import LimiteError
 from limite.core.jsonl import write_atomic, write_json
 from limite.core.pretrained.directory import CONFIG_FILE
-from limite.evaluate.command import Say, Wanted, evaluate
+from limite.evaluate.command import Say, evaluate
 from limite.evaluate.models import Model, Terms
 from limite.evaluate.profiles import CHAT
 from limite.evaluate.shares import share_text
 from limite.evaluate.suites.checkpoints import notes_on, refuse_other
 from limite.evaluate.suites.tasks import is_published, published, tasks_of
 from limite.evaluate.told import short, table
+from limite.evaluate.wanted import Wanted
 
 
 def published_terms(profile: str | None, terms: Terms, given: frozenset[str]) -> Terms:
@@ -53,7 +54,7 @@ def run_suite(
         tell(f"{tasks.suite}/{task}")
         read = tasks.reader(task) if is_published(named) else None
         single_wanted = attrs.evolve(wanted, benchmark=place, out=out / task)
-        found[task] = evaluate(single_wanted, more(), note, tell, read)
+        found[task] = evaluate(single_wanted, more, note, tell, read)
     text = "\n".join(_lines(tasks.suite, found, tasks.missing)) + "\n"
     summary = {
         "suite": named,

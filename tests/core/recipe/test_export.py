@@ -19,6 +19,7 @@ from limite.core.checkpoint.read import read_checkpoint
 from limite.core.checkpoint.state import restore_module
 from limite.core.checkpoint.write import write_checkpoint
 from limite.core.errors import LimiteError, SettingsError
+from limite.core.jsonl import read_json
 from limite.core.kernels.layout import Layout
 from limite.core.model.decoder import Decoder
 from limite.core.model.init import build_decoder
@@ -266,8 +267,14 @@ def test_other_stages_are_refused(copy: Path, stage: str, said: str) -> None:
 def test_a_run_without_weights_is_told(copy: Path) -> None:
     for stage in ("01-first", "03-second"):
         shutil.rmtree(copy / "stages" / stage)
-    with pytest.raises(LimiteError, match="no stage of it has left weights yet"):
+    with pytest.raises(LimiteError, match=r"no stage of it has left weights yet$"):
         trained(copy)
+    receipt = read_json(copy / "receipt.json")
+    (copy / "receipt.json").write_text(json.dumps({**receipt, "only": ["after"]}))
+    with pytest.raises(LimiteError, match=r"no stage of it has left weights \(left out by --only"):
+        trained(copy)
+    with pytest.raises(LimiteError, match=r"'second' has left no weights \(left out by --only"):
+        trained(copy, "second")
 
 
 # Damage
