@@ -20,6 +20,7 @@ from limite.core.config_faults import (
     Faults,
     Key,
     Place,
+    Rest,
     dotted,
     gathered,
     unknown_key,
@@ -186,16 +187,19 @@ def _structure_attrs(data: Any, cls: Any, read: Read) -> Any:
     ]
     partial = object.__new__(cls)
     values = _read_fields(table, cls, partial, faults, read)
-    wrong = []
+    wrong: dict[str, Rest | None] = {}
     for alias, value in values.items():
         field = fields[alias]
-        message = checked(partial, field, value, incomplete=bool(faults))
-        if message:
-            faults.append(Fault((alias,), message))
-            wrong.append(alias)
+        told = checked(partial, field, value, incomplete=bool(faults))
+        if told is not None:
+            faults.append(Fault((alias,), told[0]))
+            wrong[alias] = told[1]
     if faults:
-        for alias in wrong:
-            object.__delattr__(partial, fields[alias].name)
+        for alias, rest in wrong.items():
+            if rest is None:
+                object.__delattr__(partial, fields[alias].name)
+            else:
+                object.__setattr__(partial, fields[alias].name, rest)
         sound = {fields[alias].name: v for alias, v in values.items() if alias not in wrong}
         raise Faults([*faults, *contradictions(cls, sound)], partial)
     try:

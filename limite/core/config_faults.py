@@ -45,6 +45,10 @@ class Faults(Exception):
         super().__init__("; ".join(fault.message for fault in self.faults))
 
 
+class Rest(dict[str, Any]):
+    """What could be read of a table of values, of which some are wrong."""
+
+
 @attrs.define
 class Step:
     """How one read below another went."""

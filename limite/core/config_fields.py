@@ -11,8 +11,9 @@ from typing import Any
 
 import attrs
 
-from limite.core.config_faults import Fault, Faults
+from limite.core.config_faults import Fault, Faults, Rest
 from limite.core.errors import LimiteError, SettingsError, sentence
+from limite.core.validators import SomeWrong
 
 
 class Table(dict[str, Any]):
@@ -95,8 +96,8 @@ def allows_non_finite(field: attrs.Attribute[Any]) -> bool:
 
 def checked(
     partial: Any, field: attrs.Attribute[Any], value: Any, *, incomplete: bool
-) -> str | None:
-    """What the validator of a field says against ``value``, or None.
+) -> tuple[str, Rest | None] | None:
+    """What the validator of a field says against ``value``, and what is sound of it; or None.
 
     ``partial`` has the fields that could be read. A validator that compares with one that could
     not be is left for the next time: the other mistake comes first.
@@ -106,10 +107,11 @@ def checked(
     try:
         field.validator(partial, field, value)
     except (ValueError, TypeError, LimiteError) as error:
-        return _plain(_message(error), field.name)
+        rest = Rest(error.rest) if isinstance(error, SomeWrong) else None
+        return _plain(_message(error), field.name), rest
     except Exception as error:  # a plugin's validator may fail in any way at all
         if not incomplete:
-            return sentence(error)
+            return sentence(error), None
     return None
 
 

@@ -9,7 +9,7 @@ from typing import Any, get_args, get_origin
 import attrs
 import cattrs
 
-from limite.core.config_faults import Fault, Faults, gathered
+from limite.core.config_faults import Fault, Faults, Rest, gathered
 from limite.core.config_fields import sketch
 from limite.core.config_leaves import STRICT_LEAVES, describe
 from limite.core.config_types import arms_of, is_array, is_literal, is_mapping, is_union
@@ -66,7 +66,7 @@ def _mapping(data: Any, expected: Any, read: Read) -> Any:
         if step.partial is not None:
             values[key] = step.partial
     if faults:
-        raise Faults(faults, values)
+        raise Faults(faults, Rest(values))
     return values
 
 

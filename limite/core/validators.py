@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
@@ -11,6 +11,15 @@ import attrs
 from limite.core.errors import did_you_mean
 
 Validator = Callable[[Any, Any, Any], None]
+
+
+class SomeWrong(ValueError):
+    """Some entries of a mapping are wrong; ``rest`` is the mapping with sound ones in their place,
+    so that the others, and all of their names, can be looked at as well."""
+
+    def __init__(self, told: str, rest: Mapping[str, Any]) -> None:
+        super().__init__(told)
+        self.rest = rest
 
 
 @attrs.frozen
@@ -43,11 +52,14 @@ def at_least_one_weight(_instance: Any, attribute: Any, value: Any) -> None:
     """A mapping of names to finite weights, none negative, not all zero."""
     if not value:
         raise ValueError(f"{attribute.name!r} must name at least one entry, got none")
+    wrong = {}
     for name, weight in value.items():
         if not math.isfinite(weight) or weight < 0:
-            raise ValueError(f"the weight of {name!r} must be finite and at least 0, got {weight}")
-        if weight > 1e9:
-            raise ValueError(f"the weight of {name!r} must be at most a billion, got {weight:g}")
+            wrong[name] = f"the weight of {name!r} must be finite and at least 0, got {weight}"
+        elif weight > 1e9:
+            wrong[name] = f"the weight of {name!r} must be at most a billion, got {weight:g}"
+    if wrong:
+        raise SomeWrong("; ".join(wrong.values()), {**value, **dict.fromkeys(wrong, 1.0)})
     if not any(value.values()):
         raise ValueError(f"{attribute.name!r} needs at least one weight above 0")
 

@@ -23,6 +23,9 @@ from limite.core.registry import Registry
 
 def critic_faults(recipe: Recipe, name: str, stage: RL, registry: Registry) -> Iterator[Fault]:
     """An advantage that reads values needs a critic, and a critic somebody who reads it."""
+    critic = getattr(stage, "critic", None)
+    if critic is not None:
+        yield from _start_faults(recipe, name, critic)
     reads = bool(getattr(stage.advantage, "needs_values", False))
     if reads and getattr(stage.objective, "per_row", False):
         message = (
@@ -44,7 +47,6 @@ def critic_faults(recipe: Recipe, name: str, stage: RL, registry: Registry) -> I
     if stage.advantage is not None and not reads:
         title = registry.name_of(type(stage.advantage))
         yield Fault(("critic",), f"has no use: the advantage {title!r} reads no values")
-    yield from _start_faults(recipe, name, stage.critic)
     supplied = VALUES if stage.critic.mode == "frozen" else VALUES | {OLD_VALUE}
     for fault in fitting_faults(stage.critic, registry, supplied):
         yield fault.under("critic")

@@ -12,6 +12,7 @@ from limite.core.config_faults import Fault
 from limite.core.errors import LimiteError, Mistake, SettingsError, sentence
 from limite.core.model.settings import Model
 from limite.core.recipe.file_faults import placed
+from limite.core.recipe.load import whole
 from limite.core.recipe.problem_checks import Texts, lacking_faults, problem_faults
 from limite.core.recipe.problem_source import STAGE_ASKED
 from limite.core.recipe.recipe import Recipe
@@ -38,18 +39,24 @@ def eval_faults(
     """
     asked = importlib.import_module(STAGE_ASKED)
     wrong = []
-    if readable:
+    part = not whole(stage)
+    if readable and not part:
         wrong = [Fault((field,), said) for field, said in asked.faults_of(stage, recipe.tokenizer)]
         yield from wrong
-    if stage.suite is None and stage.problems is None:
+    suite = getattr(stage, "suite", None)
+    if suite is None and getattr(stage, "problems", None) is None:
         texts[name] = Texts()
         return
-    if stage.suite is None:
+    if suite is None:
         drawn: list[Problem] = []
         found = problem_faults(
             recipe, name, stage, registry, texts, files, readable=readable, keep=drawn
         )
         plain = [*found]
+        if part and not all(hasattr(stage, field) for field in asked.PUT):
+            # How they are put, and so how long they are, could not be read.
+            yield from (fault for fault in plain if fault.path[0] == "problems")
+            return
         if not drawn or wrong or not readable or not _is_put(asked, stage):
             yield from plain
             return

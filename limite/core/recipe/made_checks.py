@@ -74,7 +74,7 @@ def taught_faults(
     seeds = stage_seeds(recipe, name).child("sampled", "problems")
     try:
         source = ProblemSource(taught.problems, registry, seeds, held_out=False)
-        problems = source.distinct(min(taught.count, DOCUMENTS))
+        problems = source.distinct(min(taught.count, DOCUMENTS), of=taught.count)
     except LimiteError as error:
         yield Fault(("problems",), str(error))
         return

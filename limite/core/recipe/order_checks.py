@@ -40,23 +40,26 @@ def order_faults(recipe: Recipe, name: str, stage: Stage) -> Iterator[Fault]:
     earlier = earlier_stages(recipe, name)
     trained = policies_before(recipe, name)
 
-    def named(field: str, wanted: str | None, right: list[str], why: str) -> Iterator[Fault]:
+    def named(field: str, right: list[str], why: str) -> Iterator[Fault]:
+        wanted: str | None = getattr(stage, field, None)  # it may have been refused
         told = None if wanted is None else misnamed(recipe, name, wanted, right, why)
         if told is not None:
             yield Fault((field,), told)
 
-    if isinstance(stage, (RL, Preference)) and stage.reference != START:
-        yield from named("reference", stage.reference, trained, "does not train")
+    if isinstance(stage, (RL, Preference)) and getattr(stage, "reference", START) != START:
+        yield from named("reference", trained, "does not train")
     if isinstance(stage, Preference):
         sampled = [each for each, other in earlier.items() if isinstance(other, RL)]
-        yield from named("rollouts", stage.rollouts, sampled, "does not record responses")
-    yield from named("start", stage.start, trained, "does not train")
-    if isinstance(stage, Eval) and stage.against is not None:
+        yield from named("rollouts", sampled, "does not record responses")
+    yield from named("start", trained, "does not train")
+    if isinstance(stage, Eval) and getattr(stage, "against", None) is not None:
         measured = [each for each, other in earlier.items() if isinstance(other, Eval)]
-        yield from named("against", stage.against, measured, "does not evaluate")
-        other = earlier.get(stage.against)
+        yield from named("against", measured, "does not evaluate")
+        other = earlier.get(str(stage.against))
         if isinstance(other, Eval):
             for field in PAIRED:
+                if not (hasattr(stage, field) and hasattr(other, field)):
+                    continue
                 ours, theirs = getattr(stage, field), getattr(other, field)
                 if ours != theirs:
                     shown = "" if attrs.has(type(ours)) else f": {theirs} there, {ours} here"

@@ -7,16 +7,17 @@ by many problems of every arm; a longer one may still come up in the run.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 import attrs
 
-from limite.core.config_faults import Fault
+from limite.core.config_faults import Fault, Rest
 from limite.core.errors import LimiteError, Mistake, did_you_mean
 from limite.core.kinds import Verifier
 from limite.core.model.settings import Model
-from limite.core.recipe.problem_files import source_faults
+from limite.core.recipe.problem_files import is_sound, source_faults
 from limite.core.recipe.problem_source import ProblemSource, held_out_problems
 from limite.core.recipe.recipe import Recipe, evaluation_seeds, stage_seeds
 from limite.core.recipe.stages import RL, SFT, Eval, Mix, Source, Stage, Windows, is_file
@@ -64,11 +65,6 @@ class Texts:
         return sum(self.documents) / max(len(self.documents), 1)
 
 
-def mix_of(stage: Stage) -> Mix:
-    """The problems of a stage."""
-    return cast(Mix, cast(SFT | RL | Eval, stage).problems)
-
-
 def problem_faults(
     recipe: Recipe,
     name: str,
@@ -86,27 +82,36 @@ def problem_faults(
     problems are drawn and not encoded. ``keep`` gets those that were drawn.
     """
     texts[name] = Texts()
-    if getattr(stage, "problems", None) is None:
+    mix = cast("Mix | None", getattr(stage, "problems", None))
+    if mix is None:
         return
-    mix = mix_of(stage)
     wrong: set[str] = set()
     verifier = cast("Verifier | None", getattr(stage, "verifier", None))
     yield from source_faults(mix, registry, files, wrong, verifier)
+    seeds = _seeds(recipe, name)
+    if not is_sound(mix):
+        yield from _faults_of_part(stage, mix, registry, seeds)
+        yield from room_faults(recipe, stage)
+        return
     if not set(mix.entries) - wrong:
+        yield from room_faults(recipe, stage)
         return
     sources = {each: entry for each, entry in mix.sources.items() if each not in wrong}
-    seeds = _seeds(recipe, name)
     problems: list[Problem] = []
     try:
-        problems += drawn(_with_problems(stage, sources), registry, seeds)
+        problems += drawn(stage, attrs.evolve(mix, sources=sources), registry, seeds)
     except LimiteError as error:
         yield Fault(("problems",), str(error))
+        yield from room_faults(recipe, stage)
         return
     if keep is not None:
         keep += problems
     texts_of_problems = [each.problem for each in problems]
     picked: list[str] = []
     if isinstance(stage, SFT):
+        if isinstance(stage.styles, Rest):
+            yield from _unknown_styles(problems, stage.styles)
+            return
         unwritten = [*style_faults(problems, stage.styles)]
         yield from unwritten
         if not unwritten:
@@ -179,21 +184,23 @@ def _seeds(recipe: Recipe, name: str) -> Seeds:
         return Seeds(0)
 
 
-def _with_problems(stage: Stage, sources: dict[str, float | Source]) -> Stage:
-    """The stage without entries that nothing can be drawn from."""
-    return attrs.evolve(
-        cast(SFT | RL | Eval, stage), problems=attrs.evolve(mix_of(stage), sources=sources)
-    )
+def drawn(stage: Stage, mix: Mix, registry: Registry, seeds: Seeds) -> list[Problem]:
+    """What the stage will draw of ``mix`` from these streams, or enough of it.
+
+    Where it could not be read how many that is, some of every arm.
+    """
+    held_out = isinstance(stage, Eval)
+    count: int | None = getattr(stage, "count" if held_out else "documents", None)
+    if held_out and count is not None:
+        return held_out_problems(Eval(problems=mix, count=count), registry, seeds, most=ASKED)
+    source = ProblemSource(mix, registry, seeds.child("problems"), held_out=held_out)
+    if count is not None:
+        return source.distinct(min(count, DOCUMENTS), of=count)
+    return _some(source)
 
 
-def drawn(stage: Stage, registry: Registry, seeds: Seeds) -> list[Problem]:
-    """What the stage will draw from these streams, or enough of it."""
-    if isinstance(stage, Eval):
-        few = attrs.evolve(stage, count=min(stage.count, ASKED))
-        return held_out_problems(few, registry, seeds)
-    source = ProblemSource(mix_of(stage), registry, seeds.child("problems"), held_out=False)
-    if isinstance(stage, SFT):
-        return source.distinct(min(stage.documents, DOCUMENTS))
+def _some(source: ProblemSource) -> list[Problem]:
+    """Problems of every arm."""
     each = max(1, DRAWN // len(source.arms))
     problems: list[Problem] = []
     for arm in range(len(source.arms)):
@@ -203,6 +210,28 @@ def drawn(stage: Stage, registry: Registry, seeds: Seeds) -> list[Problem]:
         else:
             problems += [source.draw(arm, 0, place, 0) for place in range(each)]
     return problems
+
+
+def _faults_of_part(stage: Stage, mix: Mix, registry: Registry, seeds: Seeds) -> Iterator[Fault]:
+    """What can be said of a supervised stage whose mixture was read in part: which of its styles
+    none of the problems is solved in, at any difficulty."""
+    styles = getattr(stage, "styles", None)
+    if not isinstance(stage, SFT) or not styles:
+        return
+    sources: dict[str, float | Source] = {}
+    for each in mix.sources:
+        with contextlib.suppress(LimiteError):  # what is wrong with it is told already
+            found = Mix({each: 1.0})
+            ProblemSource(found, registry, seeds, held_out=False)
+            sources[each] = 1.0
+    if sources:
+        source = ProblemSource(Mix(sources), registry, seeds.child("problems"), held_out=False)
+        yield from _unknown_styles(_some(source), styles)
+
+
+def _unknown_styles(problems: Sequence[Problem], styles: Mapping[str, float]) -> Iterator[Fault]:
+    """Of what is wrong with styles, that which does not depend on their weights."""
+    yield from (fault for fault in style_faults(problems, styles) if len(fault.path) == 2)
 
 
 def style_faults(problems: Sequence[Problem], styles: Mapping[str, float]) -> Iterator[Fault]:
@@ -264,6 +293,20 @@ def window_faults(windows: Windows, targets: str, texts: Texts, context: int) ->
     ):
         message = f"windows of {windows.tokens} targets ({windows.policy}) hold questions alone"
         yield Fault(("windows", "tokens"), message)
+
+
+def room_faults(recipe: Recipe, stage: Stage) -> Iterator[Fault]:
+    """Where no problem could be drawn: whether the context has room for a response and any prompt
+    at all."""
+    if not isinstance(stage, (RL, Eval)) or getattr(stage, "budget", "") != "fixed-response":
+        return
+    try:
+        context = cast(Model, recipe.model).context
+    except LimiteError:  # a directory that cannot be read, which is told at the model
+        return
+    if stage.max_tokens >= context:
+        message = f"must leave room for a prompt in the context of {context} tokens (model.context)"
+        yield Fault(("max_tokens",), f"{message}, got {stage.max_tokens}")
 
 
 def budget_faults(recipe: Recipe, budget: str, max_tokens: int, texts: Texts) -> Iterator[Fault]:

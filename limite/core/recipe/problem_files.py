@@ -8,11 +8,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import cast
 
-from limite.core.config_faults import Fault
+from limite.core.config_faults import Fault, Rest
 from limite.core.errors import LimiteError, Mistake, SettingsError
 from limite.core.kinds import Verifier
 from limite.core.recipe.file_faults import placed
+from limite.core.recipe.load import whole
 from limite.core.recipe.stages import Mix, Source, file_at, is_file
+from limite.core.recipe.stages.base import source_of
 from limite.core.registry import Registry
 from limite.core.rollout.grading import verdicts_on
 from limite.core.types import Answer, Problem
@@ -111,7 +113,8 @@ def source_faults(
     """What is wrong with single entries of a mixture, whose names go into ``wrong``.
 
     Mistakes in files of problems go into ``files``. With a ``verifier`` it must find the files'
-    own answers right.
+    own answers right. Of a mixture that could be read in part, which is told elsewhere, all names
+    go into ``wrong``: what is drawn from the rest would say nothing of it.
     """
     for name in mix.sources:
         if is_file(name):
@@ -121,8 +124,14 @@ def source_faults(
         except LimiteError as error:
             wrong.add(name)
             yield Fault(("problems", "sources", name), str(error))
-    for name, source in mix.entries.items():
+    for name, entry in mix.sources.items():
         path = ("problems", "sources", name)
+        source = source_of(entry)
+        if not whole(source):
+            wrong.add(name)
+            continue
+        if not source.weight:
+            continue
         if not is_file(name):
             if source.pass_rate is not None and name not in wrong:
                 wrong.add(name)
@@ -136,6 +145,13 @@ def source_faults(
         except LimiteError as error:
             wrong.add(name)
             yield Fault(path, str(error).removeprefix(f"{Path(name)}: "))
+    if not is_sound(mix):
+        wrong.update(mix.sources)
+
+
+def is_sound(mix: Mix) -> bool:
+    """Whether a mixture could be read in full."""
+    return whole(mix) and not isinstance(mix.sources, Rest)
 
 
 def only_of_files(name: str) -> str:

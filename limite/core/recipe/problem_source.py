@@ -96,11 +96,17 @@ class ProblemSource:
             "there are too few distinct ones, so widen 'difficulty' or use fewer 'levels'"
         )
 
-    def distinct(self, count: int, *names: Name, without: Collection[str] = ()) -> list[Problem]:
+    def distinct(
+        self,
+        count: int,
+        *names: Name,
+        without: Collection[str] = (),
+        of: int | None = None,
+    ) -> list[Problem]:
         """``count`` problems with no two alike, going round the arms by weight.
 
         The first problems of a longer list are those of a shorter one. Texts whose hashes are in
-        ``without`` are left out.
+        ``without`` are left out. Where they are the first ``of`` more, errors tell those.
         """
         seen: set[str] = set()
         candidates = [self._candidates(arm, *names) for arm in range(len(self.arms))]
@@ -120,7 +126,7 @@ class ProblemSource:
                     advice = "widen its windows, lower its weight, add to it"
                 raise LimiteError(
                     f"{self._cell(self.arms[arm])}: only {found[arm]:,} distinct problems found "
-                    f"in the {self._side()}, and {count:,} of the whole mixture are wanted; "
+                    f"in the {self._side()}, and {of or count:,} of the whole mixture are wanted; "
                     f"{advice}, or ask for fewer"
                 )
             seen.add(problem.id)
@@ -173,14 +179,18 @@ def _made(name: str, registry: Registry) -> Generator:
         raise LimiteError(message) from error
 
 
-def held_out_problems(stage: Eval, registry: Registry, seeds: Seeds) -> list[Problem]:
+def held_out_problems(
+    stage: Eval, registry: Registry, seeds: Seeds, *, most: int | None = None
+) -> list[Problem]:
     """What an evaluation asks: a function of its mixture, its count and its streams alone.
 
-    Many stages of a recipe ask the same, so the last few are remembered.
+    Of what is drawn the first ``most`` will do. Many stages of a recipe ask the same, so the last
+    few are remembered.
     """
     # Files are told apart by their stamps; what cannot be read is told when it is drawn.
     stamps = [_stamp(file) for file in stage.files]
-    terms = (repr((stage.problems, stage.suite, stage.data)), stage.count, seeds, stamps)
+    count = stage.count if most is None else min(stage.count, most)
+    terms = (repr((stage.problems, stage.suite, stage.data)), count, seeds, stamps)
     for known, theirs, problems in _ASKED:
         if known is registry and theirs == terms:
             return list(problems)
@@ -191,7 +201,7 @@ def held_out_problems(stage: Eval, registry: Registry, seeds: Seeds) -> list[Pro
         raise LimiteError("there is nothing to draw problems from")
     else:
         source = ProblemSource(stage.problems, registry, seeds.child("problems"), held_out=True)
-        found = source.distinct(stage.count)
+        found = source.distinct(count, of=stage.count)
     _ASKED.append((registry, terms, tuple(found)))
     return found
 

@@ -42,7 +42,7 @@ def sampled_faults(
         try:
             seeds = stage_seeds(recipe, name).child("sampled", "problems")
             source = ProblemSource(settings.problems, registry, seeds, held_out=False)
-            problems = source.distinct(min(settings.count, DRAWN))
+            problems = source.distinct(min(settings.count, DRAWN), of=settings.count)
         except LimiteError as error:
             yield Fault(("problems",), str(error))
             problems = []

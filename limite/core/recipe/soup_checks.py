@@ -12,6 +12,7 @@ from limite.core.pretrained.average import checked_weights
 from limite.core.pretrained.export import Source
 from limite.core.pretrained.soup_match import differences
 from limite.core.recipe.file_faults import told_of_file
+from limite.core.recipe.load import whole
 from limite.core.recipe.members import planned, source_at
 from limite.core.recipe.naming import misnamed, policies_before
 from limite.core.recipe.problem_checks import Texts, asked_faults
@@ -37,13 +38,14 @@ def soup_faults(
     With files of a tokenizer that are not ``readable`` nothing is encoded.
     """
     texts[name] = Texts()
-    if stage.start is not None:
+    if getattr(stage, "start", None) is not None:
         yield Fault(("start",), "has no use: a soup begins with the models that 'of' names")
-    if stage.weights is not None and stage.greedy is not None:
+    weights, greedy = getattr(stage, "weights", None), getattr(stage, "greedy", None)
+    if weights is not None and greedy is not None:
         yield Fault(("weights",), "a greedy soup finds its own; leave out one of the two")
-    elif stage.weights is not None:
+    elif weights is not None:
         try:
-            checked_weights(stage.weights, len(stage.of), "weights")
+            checked_weights(weights, len(stage.of), "weights")
         except LimiteError as error:
             yield Fault(("weights",), str(error).removeprefix("weights: "))
     members = stage.members
@@ -57,9 +59,9 @@ def soup_faults(
                 yield Fault(("of", number), message)
     if places and readable:
         yield from _place_faults(recipe, members, places)
-    if isinstance(stage.greedy, Greedy):
+    if isinstance(greedy, Greedy):
         for fault in _greedy_faults(
-            recipe, name, stage.greedy, registry, texts, files, readable=readable
+            recipe, name, greedy, registry, texts, files, readable=readable
         ):
             outside = fault.path[:1] in (("model",), ("tokenizer",))
             yield fault if outside else fault.under("greedy")
@@ -84,8 +86,11 @@ def _stage_faults(recipe: Recipe, name: str, member: Member) -> Iterator[str]:
         return
     if member.step is None:
         return
-    steps = getattr(recipe.stages[wanted], "steps", None)
-    every = getattr(recipe.stages[wanted], "checkpoint_every", None)
+    stage = recipe.stages[wanted]
+    if not whole(stage):  # how many steps it has may be what could not be read
+        return
+    steps = getattr(stage, "steps", None)
+    every = getattr(stage, "checkpoint_every", None)
     if steps is None or every is None:
         yield f"the stage {wanted!r} has no steps; name it without '@'"
         return

@@ -318,6 +318,16 @@ def test_too_few_held_out_problems_are_noticed_before_anything_is_trained(recipe
     assert "distinct problems found in the 10% held out, and 400 of the whole mixture" in lines[0]
 
 
+def test_how_many_problems_are_wanted_is_told_in_full(recipe: Path) -> None:
+    few = "problems.difficulty=[0.0, 0.0]"
+    sets = [f"stages.{name}.{few}" for name in ("before", "after")]
+    sets += [f"stages.{name}.count=100000" for name in ("before", "after")]
+    sets += [f"stages.sft.{few}", "stages.sft.documents=20000"]
+    lines = told(recipe, *sets)
+    wanted = [line.partition(", and ")[2].partition(" of the whole mixture")[0] for line in lines]
+    assert wanted == ["20,000", "100,000", "100,000"]
+
+
 def test_an_evaluation_is_judged_by_the_very_problems_it_will_ask(recipe: Path) -> None:
     registry = load_registry()
     loaded = load_recipe(recipe, ["stages.before.seed=5", "stages.after.seed=5"], registry)

@@ -112,7 +112,9 @@ def problems_to_write(
 ) -> list[Problem]:
     """The distinct problems of the stage with ``seeds``, none of the part kept for evaluation."""
     source = ProblemSource(made.problems, registry, seeds.child("made"), held_out=False)
-    return source.distinct(made.documents if most is None else min(made.documents, most))
+    return source.distinct(
+        made.documents if most is None else min(made.documents, most), of=made.documents
+    )
 
 
 def written(problem: Problem, made: MadeTexts, seeds: Seeds) -> str:

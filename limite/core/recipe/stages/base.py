@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import attrs
 from attrs.validators import and_, ge, le, lt, optional
 
-from limite.core.validators import at_least_one_weight, difficulty_range
+from limite.core.validators import SomeWrong, at_least_one_weight, difficulty_range
 
 _SUFFIXES = (".jsonl", ".jsonl.zst")
 SHIPPED = "limite:"
@@ -63,8 +63,15 @@ def source_of(entry: float | Source | Mapping[str, Any]) -> Source:
 
 
 def _weights(instance: Any, attribute: Any, value: Any) -> None:
-    weights = {name: source_of(entry).weight for name, entry in value.items()}
-    at_least_one_weight(instance, attribute, weights)
+    entries = {name: source_of(entry) for name, entry in value.items()}
+    weights = {name: source.weight for name, source in entries.items()}
+    try:
+        at_least_one_weight(instance, attribute, weights)
+    except SomeWrong as error:
+        sound = {
+            name: attrs.evolve(entry, weight=error.rest[name]) for name, entry in entries.items()
+        }
+        raise SomeWrong(str(error), sound) from None
 
 
 @attrs.frozen
