@@ -43,7 +43,7 @@ from limite.core.recipe.ranks.agreement import (
     run_for_all,
     written_by_one,
 )
-from limite.core.recipe.ranks.ranks import OneRank, Ranks
+from limite.core.recipe.ranks.ranks import OneRank, RankLost, Ranks
 from limite.core.recipe.report import REPORT, write_report
 from limite.core.recipe.run_plugins import naming_plugins
 from limite.core.recipe.run_receipt import receipt_of, tell_circumstances
@@ -53,6 +53,9 @@ from limite.core.rollout.stop import StopRequest
 
 Echo = Callable[[str], None]
 STOPPING = "stopping where nothing is lost; press Ctrl-C again to stop at once"
+TERMINATED = (
+    "asked to end (SIGTERM): stopping where nothing is lost; another such signal stops at once"
+)
 
 
 @attrs.frozen(kw_only=True)
@@ -232,6 +235,18 @@ def go_on(
         return execute(run, wanted, registry, chosen, echo, live, ranks, stop)
 
 
+def _kept(run: RunDirectory, chosen: Sequence[str]) -> str:
+    """What is left of a run that lost a rank, and how to go on with it."""
+    place = place_of(run, chosen)
+    if place is None:
+        kept = "All stages are finished, and kept"
+    elif place.step:
+        kept = f"Step {place.step} of stage {place.stage!r} is kept"
+    else:
+        kept = f"Stage {place.stage!r} has kept no step yet, and begins anew"
+    return f"{kept}. Go on, under the same torchrun, with:\n  limite resume {run.path}"
+
+
 def execute(
     run: RunDirectory,
     loaded: LoadedRecipe,
@@ -250,7 +265,7 @@ def execute(
             echo(text)
 
     receipt = run.receipt()
-    with contextlib.nullcontext(stop) if stop else StopRequest(STOPPING) as stop:
+    with contextlib.nullcontext(stop) if stop else StopRequest(STOPPING, TERMINATED) as stop:
         try:
             with deterministic(receipt["threads"]):
                 for name in chosen:
@@ -270,6 +285,8 @@ def execute(
             # The disk may be full: why the run ended matters more than that nobody could note it.
             with contextlib.suppress(LimiteError):
                 run.log(f"ended: {error}")
+            if isinstance(error, RankLost) and ranks.rank == 0:
+                raise RankLost(f"{error}.\n{_kept(run, chosen)}") from error
             raise
         finally:
             # A run that failed has a report too, unless that fails as well or is interrupted.

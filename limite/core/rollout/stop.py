@@ -19,10 +19,11 @@ class StopRequest:
     takes no handlers, only ``request`` sets the flag.
     """
 
-    def __init__(self, message: str = "") -> None:
-        """``message`` is written to standard error when the first signal arrives."""
+    def __init__(self, message: str = "", terminated: str = "") -> None:
+        """``message`` is written to standard error when the first signal arrives; ``terminated``
+        if that is SIGTERM, which nobody has pressed a key for."""
         self.requested = False
-        self._message = message
+        self._messages = {signal.SIGINT: message, signal.SIGTERM: terminated or message}
         self._before: dict[signal.Signals, Any] = {}
 
     def request(self) -> None:
@@ -46,11 +47,12 @@ class StopRequest:
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
         self._before.clear()
 
-    def _handle(self, _number: int, _frame: FrameType | None) -> None:
+    def _handle(self, number: int, _frame: FrameType | None) -> None:
         if self.requested:
             raise KeyboardInterrupt
         self.requested = True
-        if self._message:
+        message = self._messages[signal.Signals(number)]
+        if message:
             # A handler runs between any two steps of the program, perhaps inside a print: a
             # buffered stream would refuse to be entered again, a plain write never does.
-            os.write(2, (self._message + "\n").encode())
+            os.write(2, (message + "\n").encode())

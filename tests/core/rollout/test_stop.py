@@ -24,6 +24,14 @@ def test_a_first_signal_sets_the_flag_and_a_second_interrupts(
     assert [signal.getsignal(each) for each in SIGNALS] == before
 
 
+def test_who_did_not_press_a_key_is_not_told_of_one(capfd: pytest.CaptureFixture[str]) -> None:
+    for number, said in ((signal.SIGINT, "again\n"), (signal.SIGTERM, "asked to end\n")):
+        with StopRequest("again", "asked to end") as stop:
+            os.kill(os.getpid(), number)
+            assert stop.requested
+        assert capfd.readouterr().err == said
+
+
 def test_handlers_come_back_after_an_error() -> None:
     before = [signal.getsignal(each) for each in SIGNALS]
     with pytest.raises(RuntimeError), StopRequest():

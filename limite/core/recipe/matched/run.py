@@ -153,7 +153,7 @@ def _run(
     total = len(found.members)
     with (
         hold(folder.path) if ranks.rank == 0 else contextlib.nullcontext(),
-        StopRequest(engine.STOPPING) as stop,
+        StopRequest(engine.STOPPING, engine.TERMINATED) as stop,
     ):
         try:
             for number, (name, (member, loaded)) in enumerate(found.members.items(), start=1):

@@ -9,9 +9,14 @@ from typing import Any, Protocol
 from torch import Tensor, nn
 
 from limite.core.actor.rendezvous import Alone, Rendezvous
+from limite.core.errors import RunFailed
 from limite.core.types import Metric
 
 Metrics = dict[str, Metric]
+
+
+class RankLost(RunFailed):
+    """A rank was killed or cannot be reached; what was saved before is good."""
 
 
 class Ranks(Protocol):

@@ -19,7 +19,7 @@ from limite.core.errors import LimiteError, RunFailed
 from limite.core.explained_variance import ExplainedVariance
 from limite.core.recipe.ranks.beats import Beats
 from limite.core.recipe.ranks.gradients import sum_gradients
-from limite.core.recipe.ranks.ranks import Metrics
+from limite.core.recipe.ranks.ranks import Metrics, RankLost
 from limite.core.recipe.ranks.shares import shares
 from limite.core.types import Metric
 
@@ -123,7 +123,7 @@ class Together:
             raise OtherRankEnded(f"rank {self.rank} waits at {what!r} in vain: {word}")
         lost = self._beats.silent(missing, min(SILENT_S, self.timeout_s))
         if lost:
-            raise RunFailed(f"rank {self.rank} waits at {what!r} in vain: {self._no_sign(lost)}")
+            raise RankLost(f"rank {self.rank} waits at {what!r} in vain: {self._no_sign(lost)}")
 
     def _no_sign(self, lost: Sequence[int]) -> str:
         many = len(lost) > 1
@@ -184,7 +184,7 @@ class Together:
             if word is not None:
                 return OtherRankEnded(f"{what}: {word}")
             if lost:
-                return RunFailed(f"{what}: {self._no_sign(lost)}")
+                return RankLost(f"{what}: {self._no_sign(lost)}")
             return RunFailed(
                 f"{what}: ranks could not be summed within {timedelta(seconds=self.timeout_s)}, "
                 f"and all of them live: {error}"

@@ -261,6 +261,7 @@ def test_a_rank_that_is_killed_is_named_and_the_run_goes_on_exactly(
     assert told["killed"]["codes"][1] == -9
     assert told["killed"]["codes"][0] == 1
     assert "rank 1 of 2 gives no sign of life" in told["killed"]["said"][0]
+    assert f"\n  limite resume {folder / 'killed'}\n" in told["killed"]["said"][0]
     assert told["killed, again"]["codes"] == [0, 0], told["killed, again"]["said"]
     wanted, found = tensors(folder / "two"), tensors(folder / "killed")
     assert wanted.keys() == found.keys()
