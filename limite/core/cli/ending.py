@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import sys
+import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from types import FrameType
 
 import click
 
-from limite.core.cli.groups import State
+from limite.core.cli.groups import NOTHING_BEGUN, State
 from limite.core.errors import LimiteError, SettingsError
 
 
@@ -19,8 +23,34 @@ def run_program(program: click.Group, name: str, arguments: Sequence[str] | None
         _say_error("standard output is closed; send it to /dev/null to do without")
         sys.exit(1)
     state = State()
-    code = _invoke(program, name, list(sys.argv[1:] if arguments is None else arguments), state)
+    with _quiet_start():
+        code = _invoke(program, name, list(sys.argv[1:] if arguments is None else arguments), state)
     sys.exit(code if _flushed() else 1)
+
+
+@contextlib.contextmanager
+def _quiet_start() -> Iterator[None]:
+    """Within it, Ctrl-C while torch is imported ends the process with one sentence.
+
+    Raised inside of torch's own start an interrupt would end it by an abort in C++.
+    """
+    alone = threading.current_thread() is threading.main_thread()
+    ours = alone and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if ours:
+        signal.signal(signal.SIGINT, _interrupt)
+    try:
+        yield
+    finally:
+        if ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    spec = getattr(sys.modules.get("torch"), "__spec__", None)
+    if getattr(spec, "_initializing", False):
+        os.write(2, (NOTHING_BEGUN + "\n").encode())
+        os._exit(130)
+    signal.default_int_handler(number, frame)
 
 
 def _flushed() -> bool:

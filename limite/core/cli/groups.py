@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+from collections.abc import Iterator
 from typing import Any
 
 import click
 
 from limite.core.errors import did_you_mean
+
+NOTHING_BEGUN = "stopped before anything began"
+
+
+@contextlib.contextmanager
+def nothing_begun() -> Iterator[None]:
+    """Within it, Ctrl-C says that there was nothing to stop yet."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        raise KeyboardInterrupt(NOTHING_BEGUN) from error
 
 
 class State:
@@ -68,7 +81,8 @@ class LazyGroup(SuggestingGroup):
         if name not in self.table:
             return None
         module, _, attribute = self.table[name][0].partition(":")
-        command = getattr(importlib.import_module(module), attribute)
+        with nothing_begun():
+            command = getattr(importlib.import_module(module), attribute)
         assert isinstance(command, click.Command)
         _accept_debug(command)
         return command

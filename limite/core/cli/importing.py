@@ -7,6 +7,8 @@ import gc
 import sys
 from collections.abc import Iterator
 
+from limite.core.cli.groups import nothing_begun
+
 
 @contextlib.contextmanager
 def importing() -> Iterator[None]:
@@ -18,7 +20,8 @@ def importing() -> Iterator[None]:
     collecting, first = gc.isenabled(), "torch" not in sys.modules
     gc.disable()
     try:
-        yield
+        with nothing_begun():
+            yield
     finally:
         if first:
             gc.freeze()
