@@ -46,7 +46,12 @@ class Faults(Exception):
 
 
 class Rest(dict[str, Any]):
-    """What could be read of a table of values, of which some are wrong."""
+    """What could be read of a table of values, of which some are wrong; of those that are
+    ``unread`` nothing could be."""
+
+    def __init__(self, values: Mapping[str, Any], unread: Iterable[str] = ()) -> None:
+        super().__init__(values)
+        self.unread = tuple(unread)
 
 
 @attrs.define

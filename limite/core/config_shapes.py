@@ -66,7 +66,7 @@ def _mapping(data: Any, expected: Any, read: Read) -> Any:
         if step.partial is not None:
             values[key] = step.partial
     if faults:
-        raise Faults(faults, Rest(values))
+        raise Faults(faults, Rest(values, unread=[str(key) for key in data if key not in values]))
     return values
 
 

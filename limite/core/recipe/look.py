@@ -254,7 +254,7 @@ class _Look:
 
     def _at_rl(self, name: str, stage: RL) -> None:
         place = ("stages", name)
-        self.ask(reference_faults(stage, self.registry), *place)
+        self.ask(reference_faults(self.recipe, name, stage, self.registry), *place)
         self.ask(method_faults(stage, self.registry), *place)
         self.ask(correction_faults(stage, self.registry), *place)
         self.ask(overlong_faults(stage), *place)

@@ -7,8 +7,9 @@ from typing import cast
 
 from limite.core.config_faults import Fault
 from limite.core.kinds import Objective
+from limite.core.recipe.naming import misnamed, policies_before
 from limite.core.recipe.recipe import Recipe
-from limite.core.recipe.stages import RL, SFT, Distill, Preference, Pretrain
+from limite.core.recipe.stages import RL, SFT, START, Distill, Preference, Pretrain
 from limite.core.registry import Registry
 
 REFERENCE = "reference_logp"
@@ -83,8 +84,12 @@ def method_faults(stage: RL, registry: Registry) -> Iterator[Fault]:
             yield Fault(("advantage", name), message)
 
 
-def reference_faults(stage: RL, registry: Registry) -> Iterator[Fault]:
+def reference_faults(recipe: Recipe, name: str, stage: RL, registry: Registry) -> Iterator[Fault]:
     """A reference must have a use, and a reset a reference."""
+    if stage.reference not in (None, START) and misnamed(
+        recipe, name, str(stage.reference), policies_before(recipe, name), ""
+    ):
+        return  # that is told already, and enough for one word
     needs = getattr(stage.objective, "needs", None)
     if stage.reference is not None and needs is not None and REFERENCE not in needs:
         title = registry.name_of(type(stage.objective))

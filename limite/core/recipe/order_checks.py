@@ -37,6 +37,9 @@ PAIRED = (
 
 def order_faults(recipe: Recipe, name: str, stage: Stage) -> Iterator[Fault]:
     """Stages that are named must come earlier and be of the right kind."""
+    if name == START:
+        message = "a stage is not to be called that: as a 'reference' it means the weights that the"
+        yield Fault((), f"{message} stage itself begins with")
     earlier = earlier_stages(recipe, name)
     trained = policies_before(recipe, name)
 

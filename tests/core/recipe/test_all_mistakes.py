@@ -155,3 +155,32 @@ def test_models_of_a_soup_hide_none_of_the_others(tmp_path: Path) -> None:
 def test_of_a_stage_in_part_no_checkpoint_is_said_to_be_missing(tmp_path: Path) -> None:
     lines = told(tmp_path, SFT + SOUP, "stages.sft.steps=0")
     assert paths(lines) == ["stages.sft.steps", "stages.soup.of[2]"]
+
+
+def test_a_stage_whose_type_is_misspelt_is_still_one_that_others_name(tmp_path: Path) -> None:
+    broken = "stages.sft.type=stf"
+    assert paths(told(tmp_path, SFT + RL, broken, "stages.rl.start=sft")) == ["stages.sft.type"]
+    lines = told(tmp_path, SFT + RL, broken, "stages.rl.start=stf")
+    assert "stages.rl.start: unknown stage 'stf'; did you mean 'sft'?" in lines
+
+
+def test_without_a_near_one_the_stages_that_would_do_are_listed(tmp_path: Path) -> None:
+    second = EVAL.replace("after", "later")
+    (line,) = told(tmp_path, SFT + EVAL + second, "stages.later.against=elsewhere")
+    assert line == "stages.later.against: unknown stage 'elsewhere'; one of 'after'"
+    (line,) = told(tmp_path, SFT + EVAL, "stages.after.against=befor")
+    assert line == (
+        "stages.after.against: unknown stage 'befor'; no stage before this one would do"
+    )
+
+
+def test_a_misspelt_reference_is_one_mistake(tmp_path: Path) -> None:
+    (line,) = told(tmp_path, SFT + RL, "stages.rl.reference=sftt")
+    assert line == "stages.rl.reference: unknown stage 'sftt'; did you mean 'sft'?"
+
+
+def test_no_stage_has_a_name_that_means_something_else(tmp_path: Path) -> None:
+    (line,) = told(tmp_path, SFT.replace("stages.sft", "stages.start"))
+    assert line.startswith("stages.start: a stage is not to be called that: as a 'reference' ")
+    lines = told(tmp_path, SFT.replace("stages.sft", "stages.start"), "stages.start.steps=0")
+    assert paths(lines) == ["stages.start", "stages.start.steps"]
