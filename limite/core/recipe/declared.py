@@ -53,6 +53,7 @@ CHANGES = "changes"
 """Where the receipt of a run keeps them."""
 
 _HASH_LENGTH = 8
+_OF_STAGE = re.compile(r"recipe\.stages\.([^.]+)\.")
 _WRITTEN = re.compile(r"([a-z]+)=([^@]+)@([0-9]{1,12})/([0-9a-f]{8})")
 
 
@@ -208,6 +209,23 @@ def contract_of(kind: str, receipt: Mapping[str, Any]) -> str:
     return recipe_hash({"stages": terms, "files": files})[:_HASH_LENGTH]
 
 
+def _instead(path: object, never: Sequence[str]) -> str:
+    """What to do where settings differ whose change nobody can declare."""
+    settings = [line.partition(": ")[0] for line in never if line.startswith("recipe.")]
+    if not settings:
+        return ""
+    some = ", ".join(each.removeprefix("recipe.") for each in settings)
+    stages = [_OF_STAGE.match(each) for each in settings]
+    names = list(dict.fromkeys(found[1] for found in stages if found is not None))
+    command = f"limite run {path}/recipe.toml"
+    if len(names) and None not in stages:
+        command = f"limite run {path}" + "".join(f" --only {name}" for name in names)
+    return (
+        f"\nno declaration lets a run go on with another value of {some}; leave that as it was, or "
+        f"train anew with it, in another folder:\n  {command} --set ..."
+    )
+
+
 def refuse_undeclared(
     path: object,
     was: Mapping[str, Any],
@@ -228,7 +246,7 @@ def refuse_undeclared(
             )
         raise LimiteError(
             f"{path}: this run cannot go on as it was, because something differs "
-            f"(then -> now):\n  {listing}{advice}"
+            f"(then -> now):\n  {listing}{advice}{_instead(path, changed.never)}"
         )
     needed = [
         Declaration(kind, place, contract_of(kind, was))

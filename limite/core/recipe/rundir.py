@@ -89,11 +89,12 @@ class RunDirectory:
         path = Path(path)
         if not path.exists():
             raise LimiteError(f"{path}: no such run{_nearest(path)}")
-        if not (path / RECIPE).is_file() or not (path / RECEIPT).is_file():
+        lacking = [name for name in (RECIPE, RECEIPT) if not (path / name).is_file()]
+        if lacking:
             outer = next((up for up in path.absolute().parents if (up / RECIPE).is_file()), None)
             where = f"; it is a part of the run {outer.name!r}" if outer is not None else ""
             raise LimiteError(
-                f"{path}: not the folder of a run: it lacks {RECIPE} or {RECEIPT}"
+                f"{path}: not the folder of a run: it lacks {' and '.join(lacking)}"
                 f"{where or _runs_inside(path)}"
             )
         stages = read_toml(path / RECIPE).get("stages")

@@ -169,6 +169,13 @@ def test_all_else_cannot_be_declared(stopped):
     assert "recipe.stages.sft.documents: 60 -> 61" in text  # of a stage that is finished
     assert "recipe.seed: 5 -> 6" in text
     assert tokens == []
+    assert (
+        "no declaration lets a run go on with another value of seed, stages.sft.documents, "
+        "stages.rl.groups; leave that as it was, or train anew with it, in another folder:\n"
+        f"  limite run {stopped}/recipe.toml --set ..."
+    ) in text
+    text, _ = asked_for(stopped, "stages.rl.groups=9")
+    assert f"in another folder:\n  limite run {stopped} --only rl --set ..." in text
 
 
 def test_a_change_with_mistakes_is_told_like_any_recipe(stopped):

@@ -331,3 +331,14 @@ def test_a_failed_stage_says_why_and_is_not_finished(create: Create) -> None:
     assert read_receipt(place) == {"stage": "rl1", "error": "no signal", "status": "failed"}
     run.finish_stage("rl1", {"steps": 3})
     assert run.stage_receipt("rl1") is not None
+
+
+@pytest.mark.parametrize("lacking", [["recipe.toml"], ["receipt.json"]])
+def test_what_the_folder_of_a_run_lacks_is_named(create: Create, lacking: list[str]) -> None:
+    run = create()
+    for name in lacking:
+        (run.path / name).unlink()
+    with pytest.raises(LimiteError) as told:
+        RunDirectory.open(run.path)
+    assert str(told.value).startswith(f"{run.path}: not the folder of a run: it lacks {lacking[0]}")
+    assert ("recipe.toml" in str(told.value)) == ("recipe.toml" in lacking)
