@@ -40,12 +40,17 @@ def verify(run: Path, as_json: bool) -> None:
     else:
         for note in found.notes:
             click.echo(f"note: {note}")
-        looked = ", ".join(f"{count:,} {what}" for what, count in found.counts.items())
+        looked = ", ".join(counted(count, what) for what, count in found.counts.items())
         click.echo(f"{run}: {looked or 'nothing'}: {_verdict(len(found.violations))}")
     if found.violations:
         more = len(found.violations) - TOLD
         told = [str(each) for each in found.violations[:TOLD]]
         raise RunFailed("\n".join([*told, *([f"and {more:,} more"] if more > 0 else [])]))
+
+
+def counted(count: int, what: str) -> str:
+    """How many of a kind there are, in words."""
+    return f"{count:,} {what.removesuffix('s') if count == 1 else what}"
 
 
 def _verdict(violations: int) -> str:

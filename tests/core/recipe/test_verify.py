@@ -8,9 +8,11 @@ import shutil
 from datetime import datetime, timedelta
 
 import pytest
+import zstandard
 from click.testing import CliRunner
 
 from limite.core.cli.main import cli
+from limite.core.cli.verify import counted
 from limite.core.errors import LimiteError
 from limite.core.jsonl import read_json, read_jsonl, write_json, write_jsonl
 from limite.core.receipts import read_receipt, write_receipt
@@ -396,6 +398,28 @@ def test_a_log_with_a_step_missing_is_found(run):
     assert ("stages/03-rl/metrics.jsonl", 2, "step 3 where step 2 was due") in wrong(run)
 
 
+@pytest.mark.parametrize("line", ["garbage", "7", '{"step": 5, "step": 5}'])
+@pytest.mark.parametrize("log", ["metrics.jsonl", "health.jsonl"])
+def test_a_line_of_a_log_that_is_no_record_is_named(run, log, line):
+    place = run / "stages/03-rl" / log
+    at = len(place.read_text().splitlines()) + 1
+    with place.open("a") as file:
+        file.write(line + "\n")
+    sealed_again(place.parent)
+    ((file, number, message),) = wrong(run)
+    assert (file, number) == (f"stages/03-rl/{log}", at)
+    assert message.startswith("not what limite writes there: no" if line == "7" else "not JSON: ")
+
+
+def test_a_line_of_responses_that_is_not_json_is_named(run):
+    place = run / "stages/03-rl/rollouts/000001.jsonl.zst"
+    lines = [json.dumps(each) for each in read_jsonl(place)]
+    text = "\n".join([lines[0], "garbage", *lines[1:]]) + "\n"
+    place.write_bytes(zstandard.ZstdCompressor().compress(text.encode()))
+    sealed_again(run / "stages/03-rl")
+    assert ("stages/03-rl/rollouts/000001.jsonl.zst", 2) in [each[:2] for each in wrong(run)]
+
+
 def test_an_unfinished_stage_is_checked_as_far_as_it_came(run):
     folder = run / "stages/03-rl"
     (folder / "receipt.json").unlink()
@@ -410,10 +434,15 @@ def test_an_unfinished_stage_is_checked_as_far_as_it_came(run):
     ]
 
 
+def test_one_of_a_kind_is_counted_as_one():
+    assert [counted(1, "stages"), counted(1_000, "log lines")] == ["1 stage", "1,000 log lines"]
+
+
 def test_the_command_ends_with_1_and_names_what_is_wrong(run):
     good = CliRunner().invoke(cli, ["verify", str(run)])
     assert good.exit_code == 0
     assert good.output.endswith("all as the receipts say\n")
+    assert ": 4 stages, " in good.output
     (run / "stages/04-after/results.json").write_text("{}")
     bad = CliRunner().invoke(cli, ["verify", str(run), "--json"])
     data = json.loads(bad.stdout)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import attrs
 
 from limite.core.errors import LimiteError, Mistake
+from limite.core.jsonl import NotJSON, read_numbered
+
+_NUMBERED = re.compile(r"(.+):([0-9]+)")
 
 
 @attrs.define
@@ -34,6 +39,17 @@ class Findings:
         if note not in self.notes:
             self.notes.append(note)
 
+    def records(self, place: Path) -> Iterator[tuple[int, Any]]:
+        """The records of a file with the numbers of their lines; lines that hold none are
+        violations."""
+        for number, line in read_numbered(place):
+            if isinstance(line, NotJSON):
+                self.wrong(place, f"not JSON: {line}", number)
+            elif not isinstance(line, Mapping):
+                self.wrong(place, "not what limite writes there: no JSON object", number)
+            else:
+                yield number, line
+
     @contextlib.contextmanager
     def around(self, place: Path) -> Iterator[None]:
         """What cannot be read within it is a violation in ``place``, and no end."""
@@ -43,7 +59,10 @@ class Findings:
             # An error that begins with a file is about that one, if it is of this run.
             text = str(error).replace(f"{self.root}/", "")
             name, _, message = text.partition(": ")
-            if message and (self.root / name).exists():
+            at = _NUMBERED.fullmatch(name)
+            if at is not None and (self.root / at[1]).is_file():
+                self.wrong(self.root / at[1], message, int(at[2]))
+            elif message and (self.root / name).exists():
                 self.wrong(self.root / name, message)
             else:
                 self.wrong(place, text)

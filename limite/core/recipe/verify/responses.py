@@ -106,7 +106,7 @@ def _versions(
     most = stage.max_policy_lag if isinstance(stage, RL) else 0
     if (folder / METRICS).is_file():
         try:
-            for number, line in read_numbered(folder / METRICS):
+            for number, line in findings.records(folder / METRICS):
                 step = int(line["step"])
                 lag = int(line.get(LAG, 0))
                 if lag < 0 or (recipe is not None and lag > most):
@@ -142,7 +142,8 @@ def _leaves_out(stage: RL) -> bool:
 def _lines_of(place: Path) -> dict[int, tuple[int, Mapping[str, Any]]]:
     """The lines of a log by step, with their numbers."""
     try:
-        return {int(line["step"]): (at, line) for at, line in read_numbered(place)}
+        lines = [(at, line) for at, line in read_numbered(place) if isinstance(line, Mapping)]
+        return {int(line["step"]): (at, line) for at, line in lines}
     except (LimiteError, KeyError, TypeError, ValueError):
         return {}  # told where logs are checked
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from limite.core.errors import LimiteError
-from limite.core.jsonl import read_json, read_numbered
+from limite.core.jsonl import read_json
 from limite.core.kinds import Verifier
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.stages import Eval
@@ -39,7 +39,7 @@ def check_results(folder: Path, name: str, recipe: Recipe | None, findings: Find
         endings: dict[str, int] = {}
         must_end = results["protocol"]["natural_end"]
         lines: list[tuple[int, Mapping[str, Any]]] = []
-        for number, line in read_numbered(folder / RESPONSES):
+        for number, line in findings.records(folder / RESPONSES):
             total += 1
             lines.append((number, line))
             correct += line["correct"] is True

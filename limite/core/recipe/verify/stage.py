@@ -9,7 +9,7 @@ from typing import Any
 
 from limite.core.checkpoint.manifest import MANIFEST, step_name, step_of, verify
 from limite.core.checkpoint.state import decode
-from limite.core.jsonl import dumps, read_numbered
+from limite.core.jsonl import dumps
 from limite.core.receipts import SEAL, differences, is_as_written, step_handed_on
 from limite.core.recipe.rundir import (
     CHECKPOINTS,
@@ -132,7 +132,7 @@ def _steps(place: Path, findings: Findings) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     if place.is_file():
         with findings.around(place):
-            for line, record in read_numbered(place):
+            for line, record in findings.records(place):
                 findings.counts["log lines"] += 1
                 found.append((line, int(record["step"])))
     return found

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from limite.core.errors import LimiteError
-from limite.core.jsonl import read_jsonl, read_numbered
+from limite.core.jsonl import read_jsonl
 from limite.core.recipe.context import model_of
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.runners.asking import graded
@@ -32,7 +32,7 @@ def check_written(
     """
     stage = recipe.stages[name] if recipe is not None else None
     learned = 0
-    for number, line in read_numbered(place):
+    for number, line in findings.records(place):
         findings.counts["responses"] += 1
         response = _response(line, number)
         learned += not line["held_out"]
