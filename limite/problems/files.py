@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from limite.core.errors import LimiteError, Mistake, SettingsError, did_you_mean
-from limite.core.jsonl import NotJSON, dumps, read_numbered, write_jsonl
+from limite.core.jsonl import DamagedFile, NotJSON, dumps, read_numbered, write_jsonl
 from limite.core.train.data.records import TOLD, first_few
 from limite.core.types import Answer, Problem
 
@@ -178,10 +178,17 @@ def read_problems(
 
 
 def iterate(path: str | Path) -> Iterator[Problem]:
-    """The problems of a file one by one; the first line that is none is a LimiteError."""
-    for _number, found in read_lines(path):
+    """The problems of a file one by one, up to the first line that is none: a SettingsError tells
+    that and every later one."""
+    lines = (found for _number, found in read_lines(path))
+    for found in lines:
         if isinstance(found, Mistake):
-            raise SettingsError([found])
+            wrong = [found]
+            try:
+                wrong += [each for each in lines if isinstance(each, Mistake)]
+            except DamagedFile as error:
+                wrong.append(Mistake(str(error)))
+            raise SettingsError(first_few(wrong[:TOLD], len(wrong), path))
         yield found
 
 

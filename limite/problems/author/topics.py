@@ -11,6 +11,8 @@ from typing import Any
 
 import attrs
 
+from limite.core.config_faults import dotted
+from limite.core.config_locate import TomlLines
 from limite.core.errors import LimiteError, Mistake, SettingsError, did_you_mean
 from limite.core.jsonl import storage_error
 from limite.core.seeds import Seeds
@@ -29,6 +31,9 @@ SHARED = ("answer_types", "difficulty", "language", "range", "params", "vary")
 OWN = ("description", "weight", "examples", "tags")
 MOST_VARIANTS = 1_000
 """Of one problem."""
+
+TOPICS = "topics"
+Keys = tuple[str, ...]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./ -]*")
 
@@ -73,55 +78,59 @@ def read_topics(path: Path) -> list[Topic]:
     else.
     """
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        data = tomllib.loads(text)
     except OSError as error:
         raise storage_error(error, path) from error
     except ValueError as error:
         raise LimiteError(f"{path}: not TOML: {error}") from error
-    reader = _Reader(str(path))
+    reader = _Reader(str(path), TomlLines(text))
     tables = data.pop("topics", None)
-    reader.known(data, (*SHARED, "topics"), "")
+    reader.known(data, (*SHARED, TOPICS), ())
+    misspelt = any(did_you_mean(key, (*SHARED, TOPICS)).count(repr(TOPICS)) for key in data)
     if not isinstance(tables, dict) or not tables:
-        reader.wrong("topics", "expected a table for each topic, as [topics.gcd]")
+        if tables is not None or not misspelt:
+            reader.wrong((TOPICS,), "expected a table for each topic, as [topics.gcd]")
         tables = {}
     topics = [reader.topic(name, table, data) for name, table in tables.items()]
     if tables and not any(topic.weight > 0 for topic in topics):
-        reader.wrong("topics", "no topic has a weight above 0")
+        reader.wrong((TOPICS,), "no topic has a weight above 0")
     if reader.mistakes:
-        raise SettingsError(reader.mistakes)
+        raise SettingsError(sorted(reader.mistakes, key=lambda each: each.line or 0))
     return topics
 
 
 class _Reader:
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, lines: TomlLines) -> None:
         self.file = file
+        self.lines = lines
         self.mistakes: list[Mistake] = []
 
-    def wrong(self, place: str, message: str) -> None:
-        mistake = Mistake(message, place, self.file)
+    def wrong(self, place: Keys, message: str) -> None:
+        mistake = Mistake(message, dotted(place), self.file, self.lines.find(place))
         if mistake not in self.mistakes:  # what is shared is read once for each topic
             self.mistakes.append(mistake)
 
-    def known(self, table: Mapping[str, Any], names: Iterable[str], place: str) -> None:
+    def known(self, table: Mapping[str, Any], names: Iterable[str], place: Keys) -> None:
         for key in table:
             if key not in names:
                 near = did_you_mean(key, names) or f"; there are {', '.join(sorted(names))}"
-                self.wrong(f"{place}{key}", f"unknown key{near}")
+                self.wrong((*place, key), f"unknown key{near}")
 
     def topic(self, name: str, table: Any, shared: Mapping[str, Any]) -> Topic:
-        place = f"topics.{name}."
+        place = (TOPICS, name)
         if not _NAME.fullmatch(name):
-            self.wrong(f"topics.{name}", "a name is letters, digits and - _ . / between them")
+            self.wrong(place, "a name is letters, digits and - _ . / between them")
         if not isinstance(table, dict):
-            self.wrong(f"topics.{name}", "expected a table")
+            self.wrong(place, "expected a table")
             table = {}
         self.known(table, (*SHARED, *OWN), place)
         given: dict[str, Any] = {}
         for key in (*SHARED, *OWN):
             if key in table:
-                value = self.value(key, table[key], f"{place}{key}")
+                value = self.value(key, table[key], (*place, key))
             elif key in shared and key in SHARED:
-                value = self.value(key, shared[key], key)
+                value = self.value(key, shared[key], (key,))
             else:
                 continue
             if value is not None:
@@ -130,7 +139,7 @@ class _Reader:
         self.types(topic, place)
         return topic
 
-    def value(self, key: str, value: Any, place: str) -> Any:
+    def value(self, key: str, value: Any, place: Keys) -> Any:
         """The value of a setting, None where it is wrong, which is told."""
         if key == "language" and isinstance(value, str):
             if value in LANGUAGES:
@@ -143,11 +152,11 @@ class _Reader:
         self.wrong(place, f"expected {_EXPECTED[key]}, got {value!r}")
         return None
 
-    def types(self, topic: Topic, place: str) -> None:
+    def types(self, topic: Topic, place: Keys) -> None:
         for kind in (*topic.answer_types, *topic.params):
             if kind not in SAMPLES:
                 near = did_you_mean(kind, SAMPLES) or f"; there are {', '.join(SAMPLES)}"
-                self.wrong(f"{place}answer_types", f"no answer type {kind!r}{near}")
+                self.wrong((*place, "answer_types"), f"no answer type {kind!r}{near}")
         for kind in topic.answer_types:
             if kind in SAMPLES:
                 params = topic.params.get(kind, {})
@@ -155,7 +164,7 @@ class _Reader:
                     canonical(Answer(type=kind, value=SAMPLES[kind], params=params))
                 except LimiteError as error:
                     reason = str(error).rpartition(": ")[2]
-                    self.wrong(f"{place}params.{kind}", f"{reason}")
+                    self.wrong((*place, "params", kind), reason)
 
 
 def _text(value: Any) -> str | None:

@@ -277,10 +277,37 @@ examples = "one"
         "topics.c.examples: expected a list of texts",
     ):
         assert said in text
+    at = [(each.line, each.path.rpartition(".")[2]) for each in told.value.mistakes]
+    assert at == [
+        (2, "dificulty"),
+        (3, "language"),
+        (5, "weight"),
+        (6, "answer_types"),
+        (7, "real"),  # of params that are not there
+        (8, "range"),
+        (11, "examples"),
+    ]
     for wrong in ("a = ", "[topics]", "x = 1"):
         place.write_text(wrong)
         with pytest.raises(LimiteError):
             read_topics(place)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("\n[[topic]]\nname = 'x'\n", "2: topic: unknown key; did you mean 'topics'?"),
+        ("[[topics]]\n", "1: topics: expected a table for each topic, as [topics.gcd]"),
+    ],
+)
+def test_one_mistake_in_the_name_of_the_tables_is_told_once(
+    text: str, said: str, tmp_path: Path
+) -> None:
+    place = tmp_path / "topics.toml"
+    place.write_text(text)
+    with pytest.raises(SettingsError) as told:
+        read_topics(place)
+    assert str(told.value) == f"{place}:{said}"
 
 
 def test_topics_are_drawn_by_weight_and_by_the_number_of_the_request_alone() -> None:

@@ -310,6 +310,18 @@ def test_numbers_that_are_none_are_refused(gen: Callable, made: Path, value: str
         assert "is not in the range" in ended.err
 
 
+def test_inspect_tells_every_line_that_is_no_problem(gen: Callable, tmp_path: Path) -> None:
+    place = tmp_path / "p.jsonl"
+    good = json.dumps(files.record_of(own("1 + 1 = ?", "2")))
+    place.write_text(f'{good}\n["x"]\n{good}\nno\n')
+    ended = gen("inspect", place)
+    assert ended.code == 2
+    assert f"{place}:2: expected a problem as a JSON object, got list" in ended.err
+    assert f"{place}:4: not JSON" in ended.err
+    place.write_text("no\n" * 30)
+    assert ": 20 more lines are wrong" in gen("inspect", place).err
+
+
 def test_a_sample_of_a_huge_problem_is_cut(gen: Callable, tmp_path: Path) -> None:
     place = tmp_path / "p.jsonl"
     write_jsonl(place, [files.record_of(own("x" * 100_000, "1"))])
