@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import attrs
 import torch
 
+from limite.core.checkpoint.manifest import check_sizes
 from limite.core.cli.model_place import found_model
 from limite.core.device import choose_device, deterministic
 from limite.core.errors import LimiteError
@@ -28,7 +29,7 @@ from limite.core.types import Problem, Response
 from limite.evaluate.journal import Recorded
 from limite.evaluate.profiles import Profile, default_kind, stopped, tokens_until
 from limite.evaluate.suites.checkpoints import revision_of
-from limite.problems.gen.local_policy import weights_hash
+from limite.problems.gen.local_policy import check_instruction, weights_hash
 
 FIXED, NATIVE, RESERVED = BUDGETS
 CACHE_BYTES = 4 * 2**30
@@ -130,6 +131,7 @@ class LocalModel:
         self._directory = None if is_run else path
         if is_run:
             self.run = trained(path, within or stage)
+            check_sizes(self.run.checkpoint)
             self._speaker: Speaker = speaker_of(self.run)
             checkpoint = weights_hash(self.run.checkpoint)
             self.name = f"{path.resolve().name}/{self.run.stage}@{self.run.step}:{checkpoint}"
@@ -258,6 +260,8 @@ def prompts_of(
     name: str, problems: Sequence[Problem], profile: Profile, speaker: Speaker, terms: Terms
 ) -> list[Prompted]:
     """What a model is shown of every problem, and the budget that its context leaves for each."""
+    if not all(each.id in profile.questions for each in problems):
+        check_instruction(speaker.tokenizer, profile.instruction)
     profile.check(problems[0], speaker.tokenizer)
     context = speaker.spec.context
     found = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -241,6 +242,30 @@ def test_all_that_is_wrong_with_one_command_is_told_at_once(evaluate, place, tmp
     assert "say what to measure" in ended.err
     assert "--benchmark: say which problems" in ended.err
     assert f"{tmp_path / 'no'}: no such run" in ended.err
+
+
+def test_weights_that_are_gone_are_told_in_a_sentence(evaluate, tmp_path):
+    shutil.copytree("runs/letters", tmp_path / "gone")
+    [checkpoint] = (tmp_path / "gone" / "stages" / "02-more" / "checkpoints").iterdir()
+    (checkpoint / "model.safetensors").unlink()
+    ended = evaluate(tmp_path / "gone", *COMMON[1:])
+    assert (ended.code, f"{checkpoint / 'model.safetensors'}: " in ended.err) == (2, True)
+    shutil.rmtree(checkpoint)
+    ended = evaluate(tmp_path / "gone", *COMMON[1:])
+    assert (ended.code, ended.err) == (2, f"error: {checkpoint}: no such checkpoint folder\n")
+
+
+def test_a_model_that_cannot_read_the_instruction_is_asked_without_it(evaluate, capsys, tmp_path):
+    with pytest.raises(SystemExit) as ended:
+        main(["export", "runs/letters", "--to", str(tmp_path / "exported")])
+    assert ended.value.code == 0, capsys.readouterr().err
+    model = (tmp_path / "exported", *COMMON[1:])
+    ended = evaluate(*model)
+    assert ended.code == 2
+    assert "has no 'P', and \"Put the final answer in \\boxed{}.\" stands behind" in ended.err
+    assert "--instruction '' asks without it" in ended.err
+    ended = evaluate(*model, "--instruction", "", "--out", tmp_path / "out")
+    assert ended.code == 0, ended.err
 
 
 def test_another_protocol_is_refused_or_said_first(evaluate, tmp_path):

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from limite.core.checkpoint.manifest import check_sizes
 from limite.core.cli.model_place import found_model
 from limite.core.errors import LimiteError
 from limite.core.jsonl import dumps
 from limite.core.kinds import Verifier
+from limite.core.tokenizer import Tokenizer
 from limite.core.types import Answer, Problem
 from limite.problems.gen.output import file_hash
 from limite.problems.gen.policies import INSTRUCTION, Reply, asked
@@ -48,6 +50,7 @@ class LocalPolicy:
         self.verifier: Verifier | str | None = None
         if is_run:
             found = trained(path, stage)
+            check_sizes(found.checkpoint)
             self._speaker: Speaker = speaker_of(found)
             self.name = f"{path.name}/{found.stage}@{found.step}:{weights_hash(found.checkpoint)}"
             judges = [getattr(each, "verifier", None) for each in found.recipe.stages.values()]
@@ -59,6 +62,7 @@ class LocalPolicy:
             self.name = f"{path.resolve().name}:{weights_hash(path)}"
         if instruction is None:
             instruction = "" if is_run else INSTRUCTION  # a run is asked as it was trained
+        check_instruction(self._speaker.tokenizer, instruction)
         self.record: Mapping[str, Any] = {
             "policy": self.name,
             "seed": seed,
@@ -140,6 +144,17 @@ class LocalPolicy:
     def close(self) -> None:
         """Lets go of the weights."""
         self._sampler = None
+
+
+def check_instruction(tokenizer: Tokenizer, instruction: str) -> None:
+    """Refuses what stands behind each question where the vocabulary cannot write it."""
+    try:
+        tokenizer.encode(instruction)
+    except LimiteError as error:
+        raise LimiteError(
+            f'--instruction: {error}, and "{instruction}" stands behind each question; '
+            "--instruction '' asks without it"
+        ) from error
 
 
 def weights_hash(folder: Path) -> str:
