@@ -199,6 +199,18 @@ def test_mistakes_are_told_before_anything_is_sampled(evaluate, tmp_path, monkey
         (("letters", "--budget", "native"), "is none of fixed-response, native-context"),
         (("leters", "--benchmark", "p.jsonl"), "did you mean"),
         (("letters", "--stage", "mor", "--benchmark", "p.jsonl"), "did you mean 'more'?"),
+<<<<<<< HEAD
+=======
+        (("letters:mor", "--benchmark", "p.jsonl"), "letters:mor: runs/letters has no stage 'mor'"),
+        (
+            ("letters", "--against", "letters:eval", "--benchmark", "p.jsonl"),
+            "letters:eval: 'eval' trains nothing; stages that do are sft, more",
+        ),
+        (
+            ("letters", "--benchmark", "p.jsonl", "--max-tokens", 60),
+            "has a context of 64 tokens, and behind the longest prompt, of 7, there is room for 57",
+        ),
+>>>>>>> a7ecf0f (fixup! Tell weights that are gone, and an instruction that a model cannot read, in a sentence)
         (("letters", "letters", "--benchmark", "p.jsonl"), "is named twice"),
         (("letters", "--benchmark", "p.jsonl", "--profile", "chat-zero-shot"), "no chat template"),
         (("letters", "--benchmark", "p.jsonl", "--profile", "base-few-shot"), "--shots: missing"),
@@ -252,7 +264,7 @@ def test_weights_that_are_gone_are_told_in_a_sentence(evaluate, tmp_path):
     assert (ended.code, f"{checkpoint / 'model.safetensors'}: " in ended.err) == (2, True)
     shutil.rmtree(checkpoint)
     ended = evaluate(tmp_path / "gone", *COMMON[1:])
-    assert (ended.code, ended.err) == (2, f"error: {checkpoint}: no such checkpoint folder\n")
+    assert (ended.code, ended.err) == (2, f"{checkpoint}: no such checkpoint folder\n")
 
 
 def test_a_model_that_cannot_read_the_instruction_is_asked_without_it(evaluate, capsys, tmp_path):

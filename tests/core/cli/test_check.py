@@ -34,6 +34,17 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("wrong.toml").write_text(WRONG)
 
 
+def test_what_export_would_refuse_is_told_before_anything_is_trained(
+    limite: Callable[..., Any],
+) -> None:
+    sizes = [f"--set=model.{field}" for field in ("width=48", "heads=2", "head_width=16")]
+    ended = limite("check", "sound.toml", *sizes)
+    assert ended.code == 0
+    said = "not exported: a Limite config.json needs a width of heads times head_width (32), got 48"
+    assert said in ended.out
+    assert "not exported" not in limite("check", "sound.toml", *sizes, "--set=model.heads=3").out
+
+
 def test_a_sound_recipe_is_a_plan(limite: Callable[..., Any]) -> None:
     ended = limite("check", "sound.toml")
     assert ended.code == 0
