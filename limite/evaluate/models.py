@@ -130,7 +130,8 @@ class LocalModel:
         self.run: Trained | None = None
         self._directory = None if is_run else path
         if is_run:
-            self.run = trained(path, within or stage)
+            said = named if within else "--stage"
+            self.run = trained(path, within or stage, said=said)
             check_sizes(self.run.checkpoint)
             self._speaker: Speaker = speaker_of(self.run)
             checkpoint = weights_hash(self.run.checkpoint)
@@ -264,10 +265,21 @@ def prompts_of(
         check_instruction(speaker.tokenizer, profile.instruction)
     profile.check(problems[0], speaker.tokenizer)
     context = speaker.spec.context
-    found = []
+
+    def refused(number: int, problem: Problem, error: LimiteError) -> LimiteError:
+        return LimiteError(f"{name}: problem {number} ({problem.id}) cannot be asked: {error}")
+
+    shown: list[tuple[int, ...]] = []
     for number, problem in enumerate(problems, start=1):
         try:
-            ids = profile.ids(problem, speaker.tokenizer)
+            shown.append(profile.ids(problem, speaker.tokenizer))
+        except LimiteError as error:
+            raise refused(number, problem, error) from error
+    if terms.budget == FIXED and terms.max_tokens is not None:
+        _check_room(name, [len(ids) for ids in shown], terms.max_tokens, context)
+    found = []
+    for number, (problem, ids) in enumerate(zip(problems, shown, strict=True), start=1):
+        try:
             budget = completion_budget(
                 terms.budget,
                 prompt_tokens=len(ids),
@@ -275,11 +287,22 @@ def prompts_of(
                 context=context,
             )
         except LimiteError as error:
-            raise LimiteError(
-                f"{name}: problem {number} ({problem.id}) cannot be asked: {error}"
-            ) from error
+            raise refused(number, problem, error) from error
         found.append(Prompted(problem=problem, shown=ids, budget_tokens=budget))
     return found
+
+
+def _check_room(name: str, prompts: Sequence[int], most: int, context: int) -> None:
+    """Refuses more tokens of a response than the context leaves behind the longest prompt.
+
+    Prompts that leave no room at all are not counted: to lower the number would not help them.
+    """
+    longest = max((tokens for tokens in prompts if tokens < context), default=context)
+    if longest < context < longest + most:
+        raise LimiteError(
+            f"--max-tokens {most}: {name} has a context of {context:,} tokens, and behind the "
+            f"longest prompt, of {longest:,}, there is room for {context - longest:,}"
+        )
 
 
 def cut_at(

@@ -115,6 +115,7 @@ def of_benchmark(name: str, benchmark: Benchmark, verifier: Verifier) -> Problem
             f"benchmark {name!r}: its problems are not those that its seal {seal[:12]} names; "
             "install it again, or give a copy of yours its own name"
         )
+    _refuse_unjudged(name, problems, verifier, str(getattr(benchmark, "verifier", "mathematics")))
     question: Callable[[Problem], str] | None = getattr(benchmark, "question", None)
     numbered = enumerate(problems, start=1)
     return ProblemSet(
@@ -155,6 +156,20 @@ def checked(
         wrong.sort(key=lambda each: each.line or 0)
         raise SettingsError(first_few(wrong[:TOLD], len(wrong), place))
     return problems
+
+
+def _refuse_unjudged(
+    name: str, problems: Sequence[Problem], verifier: Verifier, meant: str
+) -> None:
+    """Refuses the verifier, and no single line, where a benchmark is meant for another one."""
+    if type(verifier) is load_registry().get("verifier", meant).load():
+        return
+    wrong = [*_unjudged(name, problems, range(1, len(problems) + 1), verifier)]
+    if wrong:
+        raise LimiteError(
+            f"benchmark {name!r}: {type(verifier).__name__} cannot judge {len(wrong):,} of its "
+            f"{len(problems):,} answers; it is meant for --verifier {meant}"
+        )
 
 
 def _unjudged(

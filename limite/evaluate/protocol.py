@@ -91,4 +91,6 @@ def refuse_other_protocol(
 
 def _brief(value: object) -> str:
     text = dumps(value)
-    return text if len(text) <= 24 else f"{text[:20]}..."
+    if len(text) <= 24:
+        return text
+    return f"{value[:12]}..." if isinstance(value, str) else f"{text[:20]}..."

@@ -199,8 +199,6 @@ def test_mistakes_are_told_before_anything_is_sampled(evaluate, tmp_path, monkey
         (("letters", "--budget", "native"), "is none of fixed-response, native-context"),
         (("leters", "--benchmark", "p.jsonl"), "did you mean"),
         (("letters", "--stage", "mor", "--benchmark", "p.jsonl"), "did you mean 'more'?"),
-<<<<<<< HEAD
-=======
         (("letters:mor", "--benchmark", "p.jsonl"), "letters:mor: runs/letters has no stage 'mor'"),
         (
             ("letters", "--against", "letters:eval", "--benchmark", "p.jsonl"),
@@ -210,7 +208,6 @@ def test_mistakes_are_told_before_anything_is_sampled(evaluate, tmp_path, monkey
             ("letters", "--benchmark", "p.jsonl", "--max-tokens", 60),
             "has a context of 64 tokens, and behind the longest prompt, of 7, there is room for 57",
         ),
->>>>>>> a7ecf0f (fixup! Tell weights that are gone, and an instruction that a model cannot read, in a sentence)
         (("letters", "letters", "--benchmark", "p.jsonl"), "is named twice"),
         (("letters", "--benchmark", "p.jsonl", "--profile", "chat-zero-shot"), "no chat template"),
         (("letters", "--benchmark", "p.jsonl", "--profile", "base-few-shot"), "--shots: missing"),

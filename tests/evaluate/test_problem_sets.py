@@ -21,6 +21,7 @@ from limite.core.types import Answer, Problem
 from limite.evaluate import problem_sets
 from limite.evaluate.problem_sets import installed, of_benchmark, problem_set, seal_of
 from limite.evaluate.profiles import Profile
+from limite.problems.verifiers.exact import Exact
 from limite.problems.verifiers.mathematics import Mathematics
 from tests.evaluate.asked import problem
 
@@ -94,6 +95,15 @@ def test_a_set_that_is_not_what_its_seal_says_is_never_asked():
 
     with pytest.raises(LimiteError, match="benchmark d:3: the problem of line 1 again"):
         of_benchmark("d", Wrong(), Mathematics())
+
+
+def test_a_verifier_that_a_benchmark_is_not_meant_for_is_refused_in_a_sentence():
+    with pytest.raises(LimiteError) as refused:
+        problem_set("limite-easy", Exact())
+    assert str(refused.value) == (
+        "benchmark 'limite-easy': Exact cannot judge 29 of its 120 answers; it is meant for "
+        "--verifier mathematics"
+    )
 
 
 def save(folder: Path, rows: list[dict[str, Any]]) -> None:

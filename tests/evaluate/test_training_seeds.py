@@ -224,6 +224,7 @@ def test_other_protocols_are_refused_or_said_first(make, capsys):
     assert code == 2
     assert "different protocols" in err
     assert "give stages.after.seed" in err
+    assert err.count('"') % 2 == 0
     code, out, _ = call(capsys, *runs, "--allow-protocol-mismatch")
     assert code == 0
     assert out.startswith("PROTOCOL MISMATCH: ")

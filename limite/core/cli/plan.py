@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from limite.core.recipe.memory_parts import MemoryPlan, StageMemory
     from limite.core.recipe.time_plan import StageTime
 
-GB = 1000**3
+MB, GB = 1000**2, 1000**3
 KINDS = "a100-40, a100-80, h100, h200, b200, l4, l40s, rtx-3090, rtx-4090, t4"
 
 
@@ -77,13 +77,19 @@ def _memory(gpu: str | None, gpu_memory: str | None) -> int:
             "name the GPU with --gpu, or what it holds with --gpu-memory; one of both"
         )
     if gpu_memory is not None:
-        return parse_bytes(gpu_memory, "--gpu-memory")
+        size = parse_bytes(gpu_memory, "--gpu-memory")
+        if size < MB and gpu_memory.strip().isdigit():
+            raise LimiteError(
+                f"--gpu-memory: {gpu_memory} without a unit are bytes; did you mean "
+                f"{gpu_memory.strip()}GB?"
+            )
+        return size
     assert gpu is not None
     from limite.core.recipe.gpus import GPUS
 
     if gpu.lower() not in GPUS:
-        near = did_you_mean(gpu.lower(), GPUS) or f"; there are {', '.join(GPUS)}"
-        raise LimiteError(f"--gpu: unknown GPU {gpu!r}{near}, and --gpu-memory for others")
+        near = did_you_mean(gpu.lower(), GPUS) or f"; there are {', '.join(GPUS)}."
+        raise LimiteError(f"--gpu: unknown GPU {gpu!r}{near} For others give --gpu-memory")
     return GPUS[gpu.lower()].memory_gb * GB
 
 

@@ -229,9 +229,11 @@ def gathered(demand: Demand) -> Iterator[Part]:
     layers = max(demand.decoder.spec.layers, 1)
     if demand.trains:
         layer = 2 * demand.parameters * machine.item // layers
-        yield Part(name="gathered", bytes=layer, at="learning")
+        yield Part(name="layers gathered", bytes=layer, at="learning")
     if demand.responses:
-        yield Part(name="gathered", bytes=demand.parameters * machine.item, at="sampling")
+        yield Part(
+            name="all weights gathered", bytes=demand.parameters * machine.item, at="sampling"
+        )
 
 
 def others(demand: Demand) -> Iterator[Part]:

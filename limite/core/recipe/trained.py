@@ -90,12 +90,15 @@ def is_run(path: str | Path) -> bool:
     return (Path(path) / RECIPE).is_file()
 
 
-def trained(path: str | Path, stage: str | None = None) -> Trained:
-    """The last weights of a run, or those of a stage, finished or not."""
+def trained(path: str | Path, stage: str | None = None, *, said: str = "--stage") -> Trained:
+    """The last weights of a run, or those of a stage, finished or not.
+
+    ``said`` is where somebody has named the stage: mistakes are told there.
+    """
     run, recipe = _opened(path)
     training = [name for name in recipe.stages if recipe.stages[name].trains]
     if stage is not None:
-        return _of_stage(run, recipe, stage, training)
+        return _of_stage(run, recipe, stage, training, said)
     for place in range(len(training) - 1, -1, -1):
         step = _step(run, training[place])
         if step is not None:
@@ -170,21 +173,23 @@ def _opened(path: str | Path) -> tuple[RunDirectory, Recipe]:
         return run, load_recipe(run.path / RECIPE).recipe
 
 
-def _of_stage(run: RunDirectory, recipe: Recipe, name: str, training: list[str]) -> Trained:
+def _of_stage(
+    run: RunDirectory, recipe: Recipe, name: str, training: list[str], said: str
+) -> Trained:
     known = ", ".join(training)
     if name not in recipe.stages:
         near = did_you_mean(name, recipe.stages) or f"; those that train are {known}"
-        raise LimiteError(f"--stage: {run.path} has no stage {name!r}{near}")
+        raise LimiteError(f"{said}: {run.path} has no stage {name!r}{near}")
     if name not in training:
         if recipe.stages[name].gives_critic:
             raise LimiteError(
-                f"--stage: {name!r} leaves a critic and no policy; limite export writes it; "
+                f"{said}: {name!r} leaves a critic and no policy; limite export writes it; "
                 f"stages that train a policy are {known}"
             )
-        raise LimiteError(f"--stage: {name!r} trains nothing; stages that do are {known}")
+        raise LimiteError(f"{said}: {name!r} trains nothing; stages that do are {known}")
     step = _step(run, name)
     if step is None:
-        raise LimiteError(f"--stage: {name!r} has left no weights{_yet(run, [name])} in {run.path}")
+        raise LimiteError(f"{said}: {name!r} has left no weights{_yet(run, [name])} in {run.path}")
     finished = run.stage_receipt(name) is not None
     return Trained(run=run, recipe=recipe, stage=name, step=step, finished=finished)
 

@@ -121,6 +121,14 @@ def test_models_beside_the_policy_are_whole_on_every_gpu() -> None:
     assert told["reference"] == 4 * told["weights"]
 
 
+def test_no_two_parts_of_a_stage_have_one_name() -> None:
+    for each in plan(gpus=4).stages:
+        names = [part.name for part in each.parts]
+        assert len(names) == len(set(names)), names
+    told = parts(plan(gpus=4), "rl")
+    assert told["all weights gathered"] == 4 * told["weights"] >= told["layers gathered"] > 0
+
+
 def test_a_stage_that_one_rank_does_alone_has_one_gpu() -> None:
     assert parts(plan(gpus=4), "kd")["weights"] == 4 * parts(plan(gpus=4), "rl")["weights"]
     assert stage(plan(gpus=4), "after").wanted == stage(plan(), "after").wanted
@@ -181,7 +189,10 @@ def test_mistakes_are_told_before_anything_is_reckoned() -> None:
 def test_the_command(limite: Callable[..., Any], monkeypatch: Any) -> None:
     ended = limite("plan", str(PROGRAMME), "--gpu", "h20")
     assert ended.code == 2
-    assert "unknown GPU 'h20'; did you mean 'h200'?" in ended.err
+    assert "unknown GPU 'h20'; did you mean 'h200'? For others give --gpu-memory" in ended.err
+    ended = limite("plan", str(PROGRAMME), "--gpu-memory", "96")
+    assert ended.code == 2
+    assert "96 without a unit are bytes; did you mean 96GB?" in ended.err
     ended = limite("plan", str(PROGRAMME))
     assert ended.code == 2
     assert "--gpu-memory" in ended.err
