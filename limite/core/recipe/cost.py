@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from limite.core.errors import LimiteError
 from limite.core.kernels.dispatch import Survey
 from limite.core.model.init import build_decoder, count_parameters
 from limite.core.model.memory import BYTES, cache_bytes, training_bytes
 from limite.core.model.settings import DecoderSpec
-from limite.core.pretrained.settings import at
+from limite.core.pretrained.directory import config_of
+from limite.core.pretrained.settings import Pretrained, at
+from limite.core.recipe.context import settings_of
 from limite.core.recipe.problem_checks import Texts
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.stages import (
@@ -68,7 +71,8 @@ class KernelPlan:
 class Plan:
     """A whole recipe, stage by stage. ``kernels_told`` is ``kernels`` in one line.
 
-    ``notes`` say what the model's attention keeps the learner from doing.
+    ``notes`` say what the model's attention keeps the learner from doing, and why it could not be
+    exported.
     """
 
     name: str
@@ -104,7 +108,7 @@ def plan_of(
             for op, choice in kernels.choices.items()
         },
         kernels_told=str(kernels),
-        notes=tuple(learner_notes(decoder)),
+        notes=(*learner_notes(decoder), *export_notes(recipe, decoder)),
     )
 
 
@@ -123,6 +127,16 @@ def learner_notes(decoder: Decoder) -> Iterator[str]:
             f"the attention of {_layers(alone)} does not let rows share a prompt: every response "
             "is read with its own copy of it"
         )
+
+
+def export_notes(recipe: Recipe, decoder: Decoder) -> Iterator[str]:
+    """Why ``limite export`` will refuse what the recipe trains, where it will."""
+    if isinstance(settings_of(recipe), Pretrained):
+        return  # its directory has a configuration already
+    try:
+        config_of(decoder.spec)
+    except LimiteError as error:
+        yield f"a run of it can be sampled and measured, and not exported: {error}"
 
 
 def _layers(numbers: Sequence[int]) -> str:
