@@ -40,11 +40,11 @@ class Terms:
 
     @classmethod
     def of(cls, stage: Eval, published_samples: int | None = None) -> Terms:
-        """The stage's own; of a published suite the publisher's, where the stage leaves a default.
+        """The stage's own; of a published suite the publisher's, where the stage says nothing.
 
         ``published_samples`` says how often the task is asked there.
         """
-        named: dict[str, Any] = {name: getattr(stage, name) for name in TERMS}
+        named: dict[str, Any] = {name: stage.term(name) for name in TERMS}
         if is_published(stage.suite):
             given = {name for name in TERMS if stage.is_given(name)}
             theirs = published(stage.profile, given)

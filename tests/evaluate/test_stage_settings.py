@@ -16,7 +16,7 @@ from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.rundir import RunDirectory
 from limite.core.recipe.stages import Eval, Mix
 from limite.core.recipe.verify.finding import Findings
-from limite.core.recipe.verify.responses import check_results
+from limite.core.recipe.verify.results import check_results
 from limite.core.tokenizer import CharacterTokenizer
 from limite.evaluate.shipped import shipped
 from limite.evaluate.stage import run
@@ -112,7 +112,7 @@ def test_a_suite_leaves_the_results_of_each_task(context):
         assert results["benchmark"]["sha256"] == sealed[task]["sha256"]
         assert results["total"] == sealed[task]["problems"]
     findings = Findings(root=made.directory)
-    check_results(made.directory, findings)
+    check_results(made.directory, made.name, made.recipe, findings)
     assert findings.counts["responses"] == sum(each["total"] for each in whole["tasks"].values())
     assert not findings.violations
 
@@ -197,6 +197,14 @@ def test_a_published_suite_is_asked_on_its_terms_where_the_stage_says_nothing_el
     )
     assert Terms.of(attrs.evolve(chat, samples=2, max_tokens=9), 32) == Terms(
         samples=2, temperature=0.6, top_p=0.95, budget="reserved-prompt", max_tokens=9
+    )
+    # What stands in a recipe is meant, also where it is what would hold without a suite.
+    typed = {"samples": 4, "temperature": 1.0, "top_p": 1.0, "max_tokens": 64}
+    assert Terms.of(attrs.evolve(chat, **typed, budget="fixed-response"), 32) == Terms(
+        samples=4, temperature=1.0, top_p=None, budget="fixed-response", max_tokens=64
+    )
+    assert Terms.of(Eval(suite="limite"), None) == Terms(
+        samples=4, temperature=1.0, top_p=None, budget="fixed-response", max_tokens=64
     )
     assert Terms.of(attrs.evolve(chat, profile="base-few-shot"), 32) == Terms(
         samples=1, temperature=0.0, top_p=None, budget="fixed-response", max_tokens=8192

@@ -287,8 +287,8 @@ def _stage_plan(
             longest = texts.longest_prompt + stage.greedy.max_tokens
             memory += cache_bytes(decoder, at_once, longest)
     elif isinstance(stage, Eval):
-        rows = texts.items or stage.count * stage.samples
-        response = texts.response or stage.max_tokens
+        rows = texts.items or stage.count * int(stage.term("samples"))
+        response = texts.response or int(stage.term("max_tokens"))
         sampled = rows * response
         operations = 2.0 * parameters * (sampled + rows * texts.mean_prompt)
         operations += rows * mixing(texts.mean_prompt + response)

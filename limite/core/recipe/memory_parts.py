@@ -173,7 +173,7 @@ class Demand:
                 return stage.max_tokens
             return context - min(self.texts.prompts, default=0)
         if isinstance(stage, Eval):
-            return self.texts.response or stage.max_tokens
+            return self.texts.response or int(stage.term("max_tokens"))
         if isinstance(stage, Distill):
             if stage.on_policy:
                 return stage.response_tokens
@@ -190,7 +190,7 @@ class Demand:
         if isinstance(stage, RL):
             count = stage.groups * stage.rollouts
         elif isinstance(stage, Eval):
-            count = self.texts.items or stage.count * stage.samples
+            count = self.texts.items or stage.count * int(stage.term("samples"))
         elif isinstance(stage, Distill) and self.longest_response:
             count = stage.batch if stage.on_policy else stage.asked.count if stage.asked else 0
         elif isinstance(stage, Preference) and stage.sampled is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import attrs
 
@@ -10,6 +11,7 @@ from limite.core.config_faults import Fault
 from limite.core.recipe.naming import earlier_stages, misnamed, policies_before
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.stages import RL, START, Eval, Preference, Stage
+from limite.core.recipe.stages.evaluation import PLAIN
 
 # What two evaluations must share for their problems to be compared one by one.
 PAIRED = (
@@ -33,6 +35,13 @@ PAIRED = (
     "natural_end",
     "verifier",
 )
+
+
+def _said(stage: Eval, field: str) -> Any:
+    """A setting of an evaluation as two are compared; a suite may have terms of its own."""
+    if stage.suite is not None and field in PLAIN and getattr(stage, field) is None:
+        return "what the suite says"
+    return stage.term(field)
 
 
 def order_faults(recipe: Recipe, name: str, stage: Stage) -> Iterator[Fault]:
@@ -63,7 +72,7 @@ def order_faults(recipe: Recipe, name: str, stage: Stage) -> Iterator[Fault]:
             for field in PAIRED:
                 if not (hasattr(stage, field) and hasattr(other, field)):
                     continue
-                ours, theirs = getattr(stage, field), getattr(other, field)
+                ours, theirs = _said(stage, field), _said(other, field)
                 if ours != theirs:
                     shown = "" if attrs.has(type(ours)) else f": {theirs} there, {ours} here"
                     message = f"must equal that of {stage.against!r} to be compared with it{shown}"

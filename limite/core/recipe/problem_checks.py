@@ -269,8 +269,10 @@ def text_faults(recipe: Recipe, stage: Stage, texts: Texts) -> Iterator[Fault]:
             f"a problem with its solution has {texts.longest_document} tokens, more than the "
             f"model's context of {context} (model.context)",
         )
-    if isinstance(stage, (RL, Eval)):
+    if isinstance(stage, RL):
         yield from budget_faults(recipe, stage.budget, stage.max_tokens, texts)
+    elif isinstance(stage, Eval):
+        yield from budget_faults(recipe, stage.term("budget"), stage.term("max_tokens"), texts)
 
 
 def window_faults(windows: Windows, targets: str, texts: Texts, context: int) -> Iterator[Fault]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -9,13 +10,22 @@ import attrs
 from attrs.validators import and_, ge, gt, le, lt, optional
 
 from limite.core.kinds import Verifier
-from limite.core.recipe.stages import fields
 from limite.core.recipe.stages.base import Mix, Stage
 from limite.core.rollout.budget import BUDGETS
 from limite.core.validators import option
 
 GRADINGS = ("reference", "exact", "lenient", "permissive")
 PROFILES = ("chat-zero-shot", "base-few-shot", "base-zero-shot")
+
+
+PLAIN: Mapping[str, Any] = {
+    "samples": 4,
+    "max_tokens": 64,
+    "temperature": 1.0,
+    "budget": BUDGETS[0],
+    "top_p": 1.0,
+}
+"""Terms of sampling where neither the stage nor a published suite says otherwise."""
 
 
 @attrs.frozen(kw_only=True)
@@ -46,18 +56,39 @@ class Eval(Stage):
         validator=and_(ge(2), le(10**8)),
         metadata={"unit": "problems", "help": "drawn from `problems`; a suite is asked whole"},
     )
-    samples: int = fields.count(4, told="responses to a problem", most=10**6)
-    max_tokens: int = fields.tokens(64, told="at most, of a response")
-    temperature: float = fields.temperature("that responses are sampled at")
-    budget: str = attrs.field(
-        default="fixed-response",
-        validator=option(*BUDGETS),
-        metadata={"help": "what `max_tokens` is; the context with all but the first"},
+    samples: int | None = attrs.field(
+        default=None,
+        validator=optional(and_(ge(1), le(10**6))),
+        metadata={"help": f"responses to a problem; left out, {PLAIN['samples']}"},
     )
-    top_p: float = attrs.field(
-        default=1.0,
-        validator=and_(gt(0.0), le(1.0)),
-        metadata={"help": "share of the likeliest tokens that are sampled from; 1 is from all"},
+    max_tokens: int | None = attrs.field(
+        default=None,
+        validator=optional(and_(ge(1), le(2**24))),
+        metadata={
+            "unit": "tokens",
+            "help": f"at most, of a response; left out, {PLAIN['max_tokens']}",
+        },
+    )
+    temperature: float | None = attrs.field(
+        default=None,
+        validator=optional(and_(gt(0.0), le(1000.0))),
+        metadata={"help": f"that responses are sampled at; left out, {PLAIN['temperature']}"},
+    )
+    budget: str | None = attrs.field(
+        default=None,
+        validator=optional(option(*BUDGETS)),
+        metadata={
+            "help": "what `max_tokens` is; the context with all but the first, which it is where "
+            "this is left out"
+        },
+    )
+    top_p: float | None = attrs.field(
+        default=None,
+        validator=optional(and_(gt(0.0), le(1.0))),
+        metadata={
+            "help": "share of the likeliest tokens that are sampled from; left out, as with 1, "
+            "from all"
+        },
     )
     profile: str | None = attrs.field(
         default=None,
@@ -108,8 +139,13 @@ class Eval(Stage):
         shots = () if self.shots is None else (self.shots,)
         return (*drawn, *shots, *(() if self.data is None else _files_in(Path(self.data))))
 
+    def term(self, name: str) -> Any:
+        """A setting as it was given, or else what holds without a published suite."""
+        value = getattr(self, name)
+        return PLAIN.get(name) if value is None else value
+
     def is_given(self, name: str) -> bool:
-        """Whether a setting is another than its default."""
+        """Whether a setting is another than its default: of a term, whether it was said at all."""
         default: Any = getattr(attrs.fields_dict(type(self))[name], "default", None)
         return bool(getattr(self, name) != default)
 
