@@ -10,6 +10,7 @@ import attrs
 import click
 
 from limite.core.cli.importing import importing
+from limite.core.cli.sets import no_setting_twice
 from limite.core.cli.table import show_json, show_table
 from limite.core.errors import LimiteError, Mistake, SettingsError
 
@@ -20,6 +21,7 @@ from limite.core.errors import LimiteError, Mistake, SettingsError
     "--set",
     "overrides",
     multiple=True,
+    callback=no_setting_twice,
     metavar="PATH=VALUE",
     help="Change one setting, as in stages.rl.optimizer.lr=2e-5. May be given many times.",
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import attrs
 import click
 
+from limite.core.cli.sets import no_setting_twice
 from limite.core.cli.sizes import parse_bytes, shown_bytes
 from limite.core.cli.table import show_json, show_table
 from limite.core.errors import LimiteError, did_you_mean
@@ -34,7 +35,10 @@ KINDS = "a100-40, a100-80, h100, h200, b200, l4, l40s, rtx-3090, rtx-4090, t4"
     help="Of weights; narrower ones have float32 masters.",
 )
 @click.option("--replicated", is_flag=True, help="Every GPU holds everything, nothing is shared.")
-@click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Change a setting.")
+@click.option(
+    "--set", "overrides", multiple=True, callback=no_setting_twice, metavar="PATH=VALUE",
+    help="Change a setting.",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def plan(
     recipe: Path,

@@ -9,6 +9,7 @@ import click
 
 from limite.core.cli.importing import importing
 from limite.core.cli.say import Say
+from limite.core.cli.sets import no_setting_twice
 from limite.core.errors import LimiteError
 from limite.core.recipe.matched.folder import MatchedDirectory, is_comparison
 
@@ -19,6 +20,7 @@ from limite.core.recipe.matched.folder import MatchedDirectory, is_comparison
     "--set",
     "overrides",
     multiple=True,
+    callback=no_setting_twice,
     metavar="PATH=VALUE",
     help="Change one setting, as in stages.rl.max_tokens=96; the change must be declared.",
 )

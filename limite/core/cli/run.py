@@ -9,6 +9,7 @@ import click
 
 from limite.core.cli.importing import importing
 from limite.core.cli.say import Say
+from limite.core.cli.sets import no_setting_twice
 
 
 @click.command()
@@ -17,6 +18,7 @@ from limite.core.cli.say import Say
     "--set",
     "overrides",
     multiple=True,
+    callback=no_setting_twice,
     metavar="PATH=VALUE",
     help="Change one setting, as in stages.rl.optimizer.lr=2e-5. May be given many times.",
 )

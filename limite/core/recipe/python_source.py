@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 import sys
 import traceback
 import types
@@ -206,7 +207,10 @@ def _failure(
     if isinstance(error, NameError) and error.name:
         message += did_you_mean(error.name, [*names, *dir(builtins)])
     if isinstance(error, ImportError) and error.name in sys.modules:
-        wanted = getattr(error, "name_from", None)
+        wanted = getattr(error, "name_from", None)  # before Python 3.12 the message alone says it
+        quoted = re.match(r"cannot import name '(\w+)' from ", str(error))
+        if wanted is None and quoted is not None:
+            wanted = quoted[1]
         if wanted:
             message += did_you_mean(wanted, dir(sys.modules[error.name]))
     for frame in reversed(traceback.extract_tb(error.__traceback__)):

@@ -36,8 +36,8 @@ class Models:
     def of(cls, given: Settings, note: Callable[[str], object]) -> Models:
         """Those of a call; a LimiteError where a place holds no model."""
         found = cls(
-            writer=_loaded(given, given.local, given.temperature, given.max_tokens, ""),
-            reader=_loaded(given, given.policy, 1.0, given.policy_max_tokens, None),
+            writer=_loaded(given, "--local", given.local, given.temperature, given.max_tokens, ""),
+            reader=_loaded(given, "--policy", given.policy, 1.0, given.policy_max_tokens, None),
         )
         for policy in (found.writer, found.reader):
             for each in policy.notes if policy is not None else ():
@@ -75,12 +75,18 @@ class Models:
 
 
 def _loaded(
-    given: Settings, place: Path | None, temperature: float, max_tokens: int, said: str | None
+    given: Settings,
+    option: str,
+    place: Path | None,
+    temperature: float,
+    max_tokens: int,
+    said: str | None,
 ) -> LocalPolicy | None:
     if place is None:
         return None
     return LocalPolicy(
         place,
+        option=option,
         stage=None,
         seed=given.seed,
         temperature=temperature,

@@ -11,7 +11,6 @@ import attrs
 import click
 
 from limite.core.cli.table import show_table
-from limite.core.discover import load_registry
 from limite.core.errors import LimiteError, RunFailed
 from limite.core.jsonl import dumps, loads
 from limite.core.kinds import Verifier
@@ -27,6 +26,7 @@ from limite.problems.gen.policies import INSTRUCTION, Policy, Reply
 from limite.problems.gen.progress import progress
 from limite.problems.gen.rates import Rates
 from limite.problems.gen.weak import sandbox, weak_sandbox_option
+from limite.problems.verifiers.named import verifier_named
 
 
 @click.command()
@@ -81,7 +81,7 @@ def calibrate(
     policy: LocalPolicy | EndpointPolicy
     if model is not None:
         _refuse(endpoint=model_name, key_env=key_env)
-        local = LocalPolicy(model, stage=stage, instruction=instruction, **terms)
+        local = LocalPolicy(model, option="--model", stage=stage, instruction=instruction, **terms)
         for note in local.notes:
             _note(note)
         judge = _judge(verifier or local.verifier or "mathematics")
@@ -119,8 +119,7 @@ def _refuse(*, endpoint: str | None, key_env: str | None) -> None:
 
 def _judge(verifier: Verifier | str) -> Verifier:
     if isinstance(verifier, str):
-        found: Verifier = load_registry().get("verifier", verifier).load()()
-        return found
+        return verifier_named(verifier)
     return verifier
 
 

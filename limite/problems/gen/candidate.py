@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Container, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
-from limite.core.discover import load_registry
 from limite.core.errors import sentence
 from limite.core.jsonl import dumps
-from limite.core.kinds import Verifier
 from limite.core.seeds import Seeds
 from limite.core.types import Answer, Problem, Verdict
 from limite.problems import files
@@ -23,6 +21,7 @@ from limite.problems.reading.extract import extract
 from limite.problems.reading.faults import Undecided, Unreadable, WrongForm
 from limite.problems.verifiers.judge import Standard
 from limite.problems.verifiers.mathematics import Mathematics
+from limite.problems.verifiers.named import verifier_named
 
 Made = tuple[str, bytes, str]
 """The id of a candidate, its line, and by what it was refused: empty where it was not.
@@ -134,7 +133,7 @@ class Judge:
     """
 
     def __init__(self, name: str) -> None:
-        self.verifier = cast(Verifier, load_registry().get("verifier", name).load()())
+        self.verifier = verifier_named(name)
         self.by_value = isinstance(self.verifier, Mathematics)
         self.write: Callable[[Answer], str] | None = getattr(self.verifier, "write", None)
 

@@ -6,13 +6,12 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import attrs
 import click
 
 from limite.core.cli.table import show_json
-from limite.core.discover import load_registry
 from limite.core.errors import LimiteError, Mistake, SettingsError
 from limite.core.jsonl import NotJSON, read_numbered, write_jsonl
 from limite.core.kinds import Verifier
@@ -21,6 +20,7 @@ from limite.core.types import Answer, Problem, Verdict
 from limite.problems import files
 from limite.problems.gen.say import new_file
 from limite.problems.gen.weak import sandbox, weak_sandbox_option
+from limite.problems.verifiers.named import verifier_named
 
 BATCH = 512
 OUTCOMES = ("right", "wrong", "unreadable", "timed-out")
@@ -57,7 +57,7 @@ def grade(
     if out is not None:
         new_file(out, force=force)
     problems = {each.id: each for each in files.read_problems(file)}
-    judge = cast(Verifier, load_registry().get("verifier", verifier).load()())
+    judge = verifier_named(verifier)
     answered = list(_responses(responses, problems))
     outcomes: Counter[str] = Counter()
     right: Counter[str] = Counter()

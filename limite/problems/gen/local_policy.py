@@ -36,13 +36,17 @@ class LocalPolicy:
         self,
         model: Path,
         *,
+        option: str,
         stage: str | None,
         seed: int,
         temperature: float,
         max_tokens: int,
         instruction: str | None,
     ) -> None:
-        path, is_run = found_model(model)
+        try:
+            path, is_run = found_model(model)
+        except LimiteError as error:
+            raise LimiteError(f"{option}: {error}") from error
         # Late: they need torch.
         from limite.core.recipe.sample import speaker_in, speaker_of
         from limite.core.recipe.trained import trained

@@ -307,6 +307,12 @@ def test_files_that_make_no_recipe(text: str, message: str, write: Write) -> Non
     assert line.startswith(message)
 
 
+def test_a_misspelt_import_has_its_nearest_right_word(write: Write) -> None:
+    (line,) = told(write("a.py", "from limite import Mix, Sop\n"))
+    assert line.startswith("a.py:1: ImportError: cannot import name 'Sop' from 'limite' ")
+    assert line.endswith("; did you mean 'Soup'?")
+
+
 def test_validators_work_again_afterwards(write: Write) -> None:
     told(write("a.py", "from limite import AdamW\nAdamW(lr=-1)\nraise ValueError\n"))
     assert not attrs.validators.get_disabled()

@@ -239,3 +239,18 @@ def test_rates_show_intervals_over_problems(problems: Path) -> None:
     assert "50.0% solved [25.4, 74.6]" in rates.text
     assert rates.tables()["FAMILY"] == [("sum-chain", "12", "0.500", "0.254-0.746")]
     assert list(rates.plain()["levels"]) == ["10"]
+
+
+def test_mistakes_name_their_option(gen: Callable, problems: Path, tmp_path: Path) -> None:
+    out = ("-o", tmp_path / "a.jsonl")
+    nowhere = gen("calibrate", problems, "--model", "runs/nope", *out)
+    assert "--model: runs/nope: no such run and no such directory" in nowhere.err
+    server = ("--endpoint", "http://localhost:9", "--model-name", "m")
+    for command in (
+        ("calibrate", problems, *server, *out),
+        ("check", problems),
+        ("grade", problems, "--responses", problems),
+    ):
+        ended = gen(*command, "--verifier", "exakt")
+        assert ended.code == 2
+        assert "--verifier: unknown verifier 'exakt'; did you mean 'exact'?" in ended.err
