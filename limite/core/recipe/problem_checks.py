@@ -300,15 +300,21 @@ def window_faults(windows: Windows, targets: str, texts: Texts, context: int) ->
 def room_faults(recipe: Recipe, stage: Stage) -> Iterator[Fault]:
     """Where no problem could be drawn: whether the context has room for a response and any prompt
     at all."""
-    if not isinstance(stage, (RL, Eval)) or getattr(stage, "budget", "") != "fixed-response":
+    if isinstance(stage, Eval):
+        budget, most = stage.term("budget"), stage.term("max_tokens")
+    elif isinstance(stage, RL):
+        budget, most = getattr(stage, "budget", ""), getattr(stage, "max_tokens", 0)
+    else:
+        return
+    if budget != "fixed-response":
         return
     try:
         context = cast(Model, recipe.model).context
     except LimiteError:  # a directory that cannot be read, which is told at the model
         return
-    if stage.max_tokens >= context:
+    if most >= context:
         message = f"must leave room for a prompt in the context of {context} tokens (model.context)"
-        yield Fault(("max_tokens",), f"{message}, got {stage.max_tokens}")
+        yield Fault(("max_tokens",), f"{message}, got {most}")
 
 
 def budget_faults(recipe: Recipe, budget: str, max_tokens: int, texts: Texts) -> Iterator[Fault]:
