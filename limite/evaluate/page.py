@@ -130,7 +130,8 @@ def _scores(models: Sequence[Results]) -> str:
     chart = parts.figure(
         Panel(
             title="Accuracy",
-            note=f"Share right, with {level} intervals.",
+            note=f"Share right, with {level} intervals."
+            + ability.cut_axis([(each["score"], _interval(each["interval"])) for each in models]),
             svg=ability.interval_chart(
                 "accuracy-chart",
                 "Accuracy",
@@ -169,8 +170,8 @@ def _differences(comparisons: Sequence[Mapping[str, Any]]) -> str:
             parts.cell(
                 each["wording"], {"improved": "good", "regressed": "bad"}.get(each["wording"], "")
             ),
-            parts.cell(f"{each['p_value']:.3g}", "n"),
-            *([parts.cell(f"{each['p_value_holm']:.3g}", "n")] if several else []),
+            parts.cell(words.p_value(each["p_value"]), "n"),
+            *([parts.cell(words.p_value(each["p_value_holm"]), "n")] if several else []),
             parts.cell(f"{each['better_problems']:,}", "n"),
             parts.cell(f"{each['worse_problems']:,}", "n"),
         ]
@@ -181,7 +182,7 @@ def _differences(comparisons: Sequence[Mapping[str, Any]]) -> str:
         "Against",
         "Points:n",
         f"{level} paired interval:n",
-        "Wording",
+        "Verdict",
         "p:n",
         *(["p, Holm:n"] if several else []),
         "Better:n",
@@ -204,9 +205,7 @@ def _differences(comparisons: Sequence[Mapping[str, Any]]) -> str:
         )
     )
     powers = [each["power"]["text"] for each in comparisons if each["power"] is not None]
-    note = (
-        _sentence(f"as much as changes differ, {powers[0]}, four times in five") if powers else ""
-    )
+    note = ability.detectable(powers[0]) if powers else ""
     return (
         f'<h2>Paired differences</h2><p class="note">{escape(note)}</p>'
         + parts.table("Paired differences between models", columns, rows)

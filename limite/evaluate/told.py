@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from limite.core.recipe.report.words import p_value
 from limite.evaluate.compare import SCOPE
 from limite.evaluate.shares import share_text
 
@@ -105,14 +106,19 @@ def _nucleus(terms: Mapping[str, Any]) -> str:
 
 def _p_values(found: Mapping[str, Any], comparisons: int) -> str:
     """What the tests say, adjusted where several are made, and what could have been seen."""
-    parts = [f"p = {found['p_value']:.3g}"]
+    parts = [f"p {_equals(found['p_value'])}"]
     if comparisons > 1:
-        parts.append(f"{found['p_value_holm']:.3g} as one of {comparisons} comparisons (Holm)")
+        parts.append(f"{p_value(found['p_value_holm'])} as one of {comparisons} comparisons (Holm)")
     if found["first_samples"] is not None:
-        parts.append(f"first samples alone (McNemar) {found['first_samples']['p_value']:.3g}")
+        parts.append(f"first samples alone (McNemar) {p_value(found['first_samples']['p_value'])}")
     if found["power"] is not None:
         parts.append(str(found["power"]["text"]))
     return "; ".join(parts)
+
+
+def _equals(value: float) -> str:
+    told = p_value(value)
+    return told if told.startswith("<") else f"= {told}"
 
 
 def short(results: Results) -> str:

@@ -37,6 +37,7 @@ def accuracy(run: Run, found: Sequence[Evaluation]) -> str:
             if evaluation.correct is not None and evaluation.total is not None
             else "–"
         )
+        plain, holmed = (words.p_value(each.get(evaluation.stage)) for each in (p_values, adjusted))
         tone = {"improved": "good", "regressed": "bad"}.get(pair.wording if pair else "", "")
         rows.append(
             [
@@ -48,8 +49,8 @@ def accuracy(run: Run, found: Sequence[Evaluation]) -> str:
                 parts.cell(words.points(pair.difference) if pair else "–", "n"),
                 parts.cell(words.points_interval(pair.interval) if pair else "–", "n"),
                 parts.cell(pair.wording if pair else "–", tone),
-                *([parts.cell(_p(p_values.get(evaluation.stage)), "n")] if p_values else []),
-                *([parts.cell(_p(adjusted.get(evaluation.stage)), "n")] if several else []),
+                *([parts.cell(plain, "n")] if p_values else []),
+                *([parts.cell(holmed, "n")] if several else []),
             ]
         )
     columns = (
@@ -60,7 +61,7 @@ def accuracy(run: Run, found: Sequence[Evaluation]) -> str:
         "Against",
         "Points:n",
         f"{level} paired interval:n",
-        "Wording",
+        "Verdict",
         *(["p:n"] if p_values else []),
         *(["p, Holm:n"] if several else []),
     )
@@ -68,7 +69,8 @@ def accuracy(run: Run, found: Sequence[Evaluation]) -> str:
         parts.figure(
             curves.Panel(
                 title="Accuracy",
-                note=f"Share right on held-out problems, with {level} intervals.",
+                note=f"Share right on held-out problems, with {level} intervals."
+                + cut_axis([(e.score, e.interval) for e in found]),
                 svg=interval_chart(
                     "accuracy-chart",
                     "Held-out accuracy",
@@ -117,7 +119,7 @@ def accuracy(run: Run, found: Sequence[Evaluation]) -> str:
     seen = [_table(_table(s.results, "against"), "power") for s in run.stages if s.results]
     powers = [text for table in seen if isinstance(text := table.get("text"), str)]
     if powers:
-        note += f" As much as changes differ {powers[-1]}, four times in five."
+        note += f" {detectable(powers[-1])}"
     return (
         f'<h2>Held-out accuracy</h2><p class="note">{escape(note)}</p>'
         + parts.table("Held-out accuracy of each evaluation", columns, rows)
@@ -126,9 +128,12 @@ def accuracy(run: Run, found: Sequence[Evaluation]) -> str:
     )
 
 
-def _p(value: float | None) -> str:
-    """A p-value in three digits."""
-    return "–" if value is None else f"{value:.3g}"
+def detectable(power: str) -> str:
+    """What differences could have been seen, from what the comparison has recorded of it."""
+    return (
+        f"{power[:1].upper()}{power[1:]}: four of five such measurements would find a true "
+        "difference of that size, where problems vary as they do here."
+    )
 
 
 def _audit(run: Run) -> str:
@@ -206,6 +211,12 @@ def _separation(run: Run) -> str:
 def _scope(run: Run) -> str:
     covered = summary.scope_of(run)
     return f"Every interval {covered}. " if covered else ""
+
+
+def cut_axis(shares: Sequence[tuple[float, tuple[float, float] | None]]) -> str:
+    """Says so where the axis of a chart of shares does not begin at 0; empty where it does."""
+    low, _ = charts.span([end for value, bounds in shares for end in (value, *(bounds or ()))])
+    return f" The axis begins at {words.percent(low)}, not at 0." if low > 0 else ""
 
 
 def interval_chart(

@@ -210,6 +210,13 @@ def _pattern(dash: str) -> Any:
     return (0, tuple(float(part) / 1.4 for part in DASHES[dash].split()))
 
 
+def span(ends: Sequence[float]) -> tuple[float, float]:
+    """Where an axis with room for all of ``ends`` begins and stops."""
+    low, high = min(ends), max(ends)
+    pad = 0.12 * (high - low) or 0.05
+    return low - pad, high + pad
+
+
 def intervals(
     axes: Axes,
     palette: Palette,
@@ -245,11 +252,7 @@ def intervals(
             bbox={"facecolor": palette["paper"], "edgecolor": "none", "pad": 0.6},
         )
     ends = [end for _, value, bounds, _ in rows for end in (value, *(bounds or ()))]
-    low, high = min(ends), max(ends)
-    if zero:
-        low, high = min(low, 0.0), max(high, 0.0)
-    pad = 0.12 * (high - low) or 0.05
-    low, high = low - pad, high + pad
+    low, high = span([*ends, 0.0] if zero else ends)
     places = ticks(low if zero else max(low, 0.0), high if zero else min(high, 1.0), 4)
     labels = tick_labels(places, shares=True)
     axes.set_xticks(places, [label.rstrip("%") for label in labels] if zero else labels)

@@ -125,15 +125,15 @@ def _stages(run: Run, found: Sequence[Evaluation], table: Sequence[Gate]) -> str
             [
                 parts.cell(stage.number, "n"),
                 parts.cell(stage.name, "", head=True),
+                parts.cell(verdict, f"w {tone}"),
                 parts.cell(KINDS.get(stage.kind, stage.kind or "–")),
                 parts.cell(stage.status, _status_tone(stage)),
                 parts.cell(steps, "n"),
                 parts.cell(words.duration(summary.stage_time(stage)), "n"),
                 parts.cell(words.count(summary.stage_tokens(stage)), "n"),
-                parts.cell(verdict, f"w {tone}"),
             ]
         )
-    columns = ("#:n", "Stage", "Kind", "Status", "Steps:n", "Time:n", "Tokens:n", "Verdict")
+    columns = ("#:n", "Stage", "Verdict", "Kind", "Status", "Steps:n", "Time:n", "Tokens:n")
     table_of_stages = parts.table("Stages of the run, in order", columns, rows)
     told = "".join(f'<p class="note">{escape(text)}.</p>' for text in remarks(run))
     return f"<h2>Stages</h2>{table_of_stages}{told}"

@@ -54,6 +54,13 @@ def number(value: float | None, digits: int = 3) -> str:
     return text.replace("-", "−")
 
 
+def p_value(value: float | None) -> str:
+    """A p-value in three digits; of one below 0.001 only that is said."""
+    if value is None:
+        return "–"
+    return "< 0.001" if value < 0.001 else f"{value:.3g}"
+
+
 def count(value: float | None) -> str:
     """A whole number with thousands set apart."""
     return "–" if value is None or not math.isfinite(value) else f"{round(value):,}"
