@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+import attrs
+
 from limite.core.config_faults import Fault, Key
 from limite.core.errors import LimiteError, Mistake
 
@@ -17,6 +19,17 @@ def placed(
             yield Fault(path, str(each))
         else:
             files.append(each)
+
+
+def placed_or_named(
+    mistakes: Sequence[Mistake], path: tuple[Key, ...], files: list[Mistake]
+) -> Iterator[Fault]:
+    """The same of a file that the setting at ``path`` names in full: what is wrong with it as a
+    whole, and not with lines of it, is of the setting."""
+    if any(each.line is not None for each in mistakes):
+        yield from placed(mistakes, path, files)
+    else:
+        yield from placed([attrs.evolve(each, file=None) for each in mistakes], path, files)
 
 
 def told_of_file(

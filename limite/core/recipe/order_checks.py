@@ -39,7 +39,11 @@ PAIRED = (
 
 def _said(stage: Eval, field: str) -> Any:
     """A setting of an evaluation as two are compared; a suite may have terms of its own."""
-    if stage.suite is not None and field in PLAIN and getattr(stage, field) is None:
+    if (
+        getattr(stage, "suite", None) is not None
+        and field in PLAIN
+        and getattr(stage, field) is None
+    ):
         return "what the suite says"
     return stage.term(field)
 

@@ -11,7 +11,7 @@ from typing import cast
 from limite.core.config_faults import Fault, Rest
 from limite.core.errors import LimiteError, Mistake, SettingsError
 from limite.core.kinds import Verifier
-from limite.core.recipe.file_faults import placed
+from limite.core.recipe.file_faults import placed_or_named
 from limite.core.recipe.load import whole
 from limite.core.recipe.stages import Mix, Source, file_at, is_file
 from limite.core.recipe.stages.base import source_of
@@ -141,7 +141,7 @@ def source_faults(
             _look_at(name, source, verifier)
         except SettingsError as error:
             wrong.add(name)
-            yield from placed(error.mistakes, path, files)
+            yield from placed_or_named(error.mistakes, path, files)
         except LimiteError as error:
             wrong.add(name)
             yield Fault(path, str(error).removeprefix(f"{Path(name)}: "))

@@ -184,3 +184,19 @@ def test_no_stage_has_a_name_that_means_something_else(tmp_path: Path) -> None:
     assert line.startswith("stages.start: a stage is not to be called that: as a 'reference' ")
     lines = told(tmp_path, SFT.replace("stages.sft", "stages.start"), "stages.start.steps=0")
     assert paths(lines) == ["stages.start", "stages.start.steps"]
+
+
+def test_a_file_without_problems_is_told_at_the_setting_that_names_it(tmp_path: Path) -> None:
+    empty, lined = tmp_path / "empty.jsonl", tmp_path / "lined.jsonl"
+    empty.touch()
+    lined.write_text("no\n", encoding="utf-8")
+    text = SFT.replace("{ sum-chain = 1 }", f'{{ "{empty}" = 1, "{lined}" = 1 }}')
+    (tmp_path / "a.toml").write_text(MODEL + text, encoding="utf-8")
+    with pytest.raises(SettingsError) as caught:
+        check_file(tmp_path / "a.toml", (), load_registry())
+    of_recipe, of_line = map(str, caught.value.mistakes)
+    assert of_recipe == (
+        f'{tmp_path}/a.toml:10: stages.sft.problems.sources."{empty}": '
+        "expected problems, one JSON object a line, got none"
+    )
+    assert of_line.startswith(f"{lined}:1: not JSON: ")
