@@ -25,7 +25,8 @@ def naming_plugins(run: RunDirectory, registry: Registry | None = None) -> Itera
         told = Mistake(
             f"the run was made with {' and '.join(missing)}", "plugins", str(run.path / RECEIPT)
         )
-        raise SettingsError([*mistakes_of(error), told]) from error
+        # First: what follows may be all of it wrong for this one reason.
+        raise SettingsError([told, *mistakes_of(error)]) from error
 
 
 def missing_plugins(recorded: Mapping[str, str], registry: Registry) -> Iterator[str]:
@@ -36,13 +37,15 @@ def missing_plugins(recorded: Mapping[str, str], registry: Registry) -> Iterator
         if name == BUILT_IN or loaded.get(name) == version:
             continue
         title = f"the plugin {name} {version}"
+        # A receipt knows no author: to propose an index would be to propose whoever has the name.
+        whence = f"install {version} from where it came, as an index may have another's {name}"
         here = _installed(name)
         if name in broken:
             yield f"{title}, which is broken here: {broken[name].reason}"
         elif here is None:
-            yield f"{title}, which is not installed: pip install {name}=={version}"
+            yield f"{title}, which is not installed; {whence}"
         elif here != version:
-            yield f"{title}, and {here} is installed: pip install {name}=={version}"
+            yield f"{title}, and {here} is installed; {whence}"
         else:
             yield f"{title}, which LIMITE_PLUGINS leaves out"
 
