@@ -287,7 +287,7 @@ def test_a_checkpoint_of_another_recipe_is_refused(finished, run_tiny, tmp_path)
     shutil.rmtree(other.path / "stages/01-sft")
     shutil.copytree(finished.path / "stages/01-sft", other.path / "stages/01-sft")
     (other.path / "stages/01-sft/receipt.json").unlink()
-    with pytest.raises(LimiteError, match="not a checkpoint of this stage of this recipe"):
+    with pytest.raises(LimiteError, match="not a checkpoint of this stage of this run"):
         go_on(other.path, echo=lambda _line: None)
 
 
