@@ -11,11 +11,11 @@ from limite.core.kinds import LRSchedule, Objective, Optimizer
 from limite.core.recipe.runners.pretrain_data import open_texts, told_of
 from limite.core.recipe.runners.session import TrainingSession
 from limite.core.recipe.runners.stage_data import forget_data
-from limite.core.recipe.runners.update import Figures, Part, measure, outcome, train, update
+from limite.core.recipe.runners.text_rows import cut_rows, reader_of
+from limite.core.recipe.runners.update import Figures, measure, outcome, train, update
 from limite.core.recipe.stages import Pretrain
-from limite.core.train.accumulate import microbatches
 from limite.core.train.data.token_documents import Ids
-from limite.core.train.replay import Row, replay
+from limite.core.train.replay import Row
 from limite.core.types import Totals
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ def run(context: StageContext) -> dict[str, Any]:
     """Trains the stage to its last update, from its newest checkpoint if it has one."""
     stage = cast(Pretrain, context.stage)
     objective = cast(Objective, stage.objective)
-    needs = getattr(objective, "needs", None)
     stream, kept = open_texts(context, stage)
     session = TrainingSession(
         context,
@@ -59,17 +58,10 @@ def run(context: StageContext) -> dict[str, Any]:
         stream.restore(session.saved_state[STREAM], session.saved_payloads[STREAM])
     longest = context.model.context
     measured = rows_of(kept)
+    read = reader_of(session, objective)
 
     def cuts(rows: Sequence[Row]) -> list[list[Row]]:
-        found = microbatches([len(row.completion) for row in rows], stage.microbatch_tokens)
-        return [[rows[index] for index in part] for part in found]
-
-    def read(rows: Sequence[Row]) -> Part:
-        said = replay(session.decoder, rows, entropy=needs is None or "entropy" in needs)
-        columns = {"logp": said.logp}
-        if said.entropy is not None:
-            columns["entropy"] = said.entropy
-        return said.mask, columns
+        return cut_rows(rows, stage.microbatch_tokens, lambda row: len(row.completion))
 
     def step(number: int) -> Figures:
         rows = rows_of(stream.take(stage.batch_tokens))

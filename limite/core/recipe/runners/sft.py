@@ -12,10 +12,10 @@ from limite.core.kinds import LRSchedule, Objective, Optimizer
 from limite.core.recipe.problem_source import ProblemSource
 from limite.core.recipe.runners.own_solutions import own_documents
 from limite.core.recipe.runners.session import TrainingSession
-from limite.core.recipe.runners.update import Figures, Part, outcome, train, update
+from limite.core.recipe.runners.text_rows import cut_rows, reader_of
+from limite.core.recipe.runners.update import Figures, outcome, train, update
 from limite.core.recipe.stages import SFT
 from limite.core.separation import is_held_out, text_hash
-from limite.core.train.accumulate import microbatches
 from limite.core.train.data.windows import (
     Window,
     WindowCounts,
@@ -25,7 +25,7 @@ from limite.core.train.data.windows import (
     refuse_other_order,
 )
 from limite.core.train.documents import Document, batch_indexes, make_documents
-from limite.core.train.replay import Row, replay
+from limite.core.train.replay import Row
 from limite.core.types import Problem, Totals
 
 if TYPE_CHECKING:
@@ -160,19 +160,10 @@ def run(context: StageContext) -> dict[str, Any]:
         saved, ours = (each.get("windows") for each in (session.saved_state, reading.cursor))
         refuse_other_order(saved, ours or {}, f"stage {context.name!r}")
     objective = cast(Objective, stage.objective)
-    needs = getattr(objective, "needs", None)
+    read = reader_of(session, objective)
 
-    def cuts(rows: Sequence[Row]) -> list[list[Row]]:
-        lengths = [len(row.prompt) + len(row.completion) for row in rows]
-        found = microbatches(lengths, stage.microbatch_tokens or sum(lengths))
-        return [[rows[index] for index in part] for part in found]
-
-    def read(rows: Sequence[Row]) -> Part:
-        said = replay(session.decoder, rows, entropy=needs is None or "entropy" in needs)
-        columns = {"logp": said.logp}
-        if said.entropy is not None:
-            columns["entropy"] = said.entropy
-        return said.mask, columns
+    def tokens(row: Row) -> int:
+        return len(row.prompt) + len(row.completion)
 
     def step(number: int) -> Figures:
         begun = session.clocks.data_step
@@ -184,8 +175,10 @@ def run(context: StageContext) -> dict[str, Any]:
             rows=len(rows),
             response_tokens=context.model.context,
         )
-        session.clocks.tokens += sum(len(row.prompt) + len(row.completion) for row in rows)
-        parts = session.rounds(cuts(session.share(rows)), read)
+        session.clocks.tokens += sum(map(tokens, rows))
+        share = session.share(rows)
+        cuts = cut_rows(share, stage.microbatch_tokens or sum(map(tokens, share)), tokens)
+        parts = session.rounds(cuts, read)
         return update(session, objective, parts, totals)
 
     train(session, stage, step, state=lambda: reading.cursor)
