@@ -68,7 +68,12 @@ def _header(
         more = len(comparisons) - 1
         sentence += f", and {words.plural(more, 'further comparison')}" if more else ""
     else:
-        sentence, claim = f"{short(first)}: {first['text']}", ""
+        interval = words.percent_interval(_interval(first["interval"]))
+        sentence, claim = (
+            f"{short(first)}: {first['correct']:,} of {first['total']:,} right, "
+            f"{words.percent(first['score'])}, {100 * first['confidence']:g}% interval {interval}",
+            "",
+        )
     facts = [
         ("Problems", f"{first['problems']:,}"),
         ("Responses to each", f"{first['samples']:,}"),
@@ -108,7 +113,7 @@ def _scores(models: Sequence[Results]) -> str:
         [
             parts.cell(short(each), "", head=True),
             parts.cell(f"{each['correct']:,} / {each['total']:,}", "n"),
-            parts.cell(f"{100 * each['score']:.2f}%", "n"),
+            parts.cell(words.percent(each["score"]), "n"),
             parts.cell(words.percent_interval(_interval(each["interval"])), "n"),
             parts.cell(words.percent(each["first_sample"]["score"]), "n"),
             parts.cell(words.percent_interval(_interval(each["first_sample"]["wilson"])), "n"),

@@ -70,6 +70,9 @@ def test_one_model(evaluate, tmp_path):
     assert 'id="differences"' not in page
     for words in ("0 / 15", "Scores", "Endings and lengths", "5 of 5 problems", "0+1=?"):
         assert words in page
+    assert "0 of 15 right, 0.0%, 95% interval [0.0%, " in page
+    scores = page[page.index('id="scores"') : page.index('id="endings"')]
+    assert re.findall(r"\d\.\d\d+%", scores) == []
     assert "report.html" in ended.out
 
 
