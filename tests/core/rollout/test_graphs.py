@@ -12,7 +12,6 @@ from torch import Tensor
 from limite.core.kernels import dispatch
 from limite.core.model.decoder import Decoder
 from limite.core.model.fixed_cache import FixedCache
-from limite.core.model.init import build_decoder
 from limite.core.model.llama.spec import LlamaSpec
 from limite.core.model.settings import DecoderSpec
 from limite.core.model.spec import ModelSpec
@@ -21,15 +20,14 @@ from limite.core.rollout.graphs import StepGraphs, step_graphs
 from limite.core.rollout.repetition import RepetitionDetector
 from limite.core.rollout.sampler import Sampler
 from limite.core.rollout_kinds import Request
-from limite.core.tokenizer import CharacterTokenizer
-from limite.core.types import Answer, Problem, Response
+from limite.core.types import Response
 from limite.plugins.attention.everywhere import Global
 from limite.plugins.attention.keyvalue import KeyValueCache
 from limite.plugins.attention.local_global import LocalGlobal
 from limite.plugins.attention.simplicial import Simplicial
 from tests.core.rollout.pretend_capture import PretendCapture
+from tests.core.rollout.small_decoder import TOKENIZER, noisy, requests
 
-TOKENIZER = CharacterTokenizer()
 SHAPE = {"width": 32, "heads": 2, "kv_heads": 1, "head_width": 16, "context": 160}
 MODELS: dict[str, DecoderSpec] = {
     "limite": ModelSpec(attention=LocalGlobal(window=16), **SHAPE),
@@ -42,26 +40,7 @@ MODELS: dict[str, DecoderSpec] = {
 
 
 def build(name: str = "limite", dtype: torch.dtype = torch.float32) -> Decoder:
-    decoder = build_decoder(MODELS[name].filled(TOKENIZER.vocabulary), 5, dtype=dtype)
-    generator = torch.Generator().manual_seed(11)
-    with torch.no_grad():
-        for parameter in decoder.parameters():
-            noise = torch.randn(parameter.shape, generator=generator)
-            parameter += 0.2 * noise.to(parameter.dtype)
-    return decoder
-
-
-def requests(count: int, lengths: Sequence[int], budgets: Sequence[int]) -> list[Request]:
-    made = []
-    for length, budget in zip(lengths, budgets, strict=True):
-        text = ("34+56*7-(8/9)=x," * 8)[: length - 2]
-        problem = Problem(problem=text, answer=Answer(type="integer", value="1"))
-        prompt = TOKENIZER.render_prompt(problem)
-        made += [
-            Request(problem=problem, sample_index=i, prompt_ids=prompt, budget_tokens=budget)
-            for i in range(count)
-        ]
-    return made
+    return noisy(MODELS[name], dtype)
 
 
 MIXED = requests(9, [5, 17, 40, 63, 80], [16, 9, 30, 20, 50])

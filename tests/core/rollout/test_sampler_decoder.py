@@ -13,44 +13,21 @@ from hypothesis import strategies as st
 
 from limite.core.kernels.layout import Layout
 from limite.core.model.decoder import Decoder
-from limite.core.model.init import build_decoder
 from limite.core.model.spec import ModelSpec
 from limite.core.rollout.sampler import Sampler
 from limite.core.rollout_kinds import Request
-from limite.core.tokenizer import CharacterTokenizer
-from limite.core.types import Answer, Problem, Response
+from limite.core.types import Response
 from limite.plugins.attention.local_global import LocalGlobal
-
-TOKENIZER = CharacterTokenizer()
+from tests.core.rollout.small_decoder import TOKENIZER, noisy, requests
 
 
 def build(dtype: torch.dtype = torch.float32) -> Decoder:
     """A small Limite with every part at work: random gates, XSA, mixtures, and an eager EOS."""
     spec = ModelSpec(attention=LocalGlobal(window=16), context=160, heads=4, kv_heads=2)
-    decoder = build_decoder(spec.filled(TOKENIZER.vocabulary), 5, dtype=dtype)
-    generator = torch.Generator().manual_seed(11)
-    with torch.no_grad():
-        for parameter in decoder.parameters():
-            noise = torch.randn(parameter.shape, generator=generator)
-            parameter += 0.2 * noise.to(parameter.dtype)
-    return decoder
+    return noisy(spec, dtype)
 
 
 DECODER = build()
-
-
-def requests(rollouts: int, prompts: Sequence[int], budgets: Sequence[int]) -> list[Request]:
-    """Problems told apart by the length of their prompt."""
-    made = []
-    for length, budget in zip(prompts, budgets, strict=True):
-        text = ("34+56*7-(8/9)=x," * 8)[: length - 2]
-        problem = Problem(problem=text, answer=Answer(type="integer", value="1"))
-        prompt = TOKENIZER.render_prompt(problem)
-        made += [
-            Request(problem=problem, sample_index=i, prompt_ids=prompt, budget_tokens=budget)
-            for i in range(rollouts)
-        ]
-    return made
 
 
 def sample(asked: Sequence[Request], decoder: Decoder = DECODER, **options: Any) -> list[Response]:
