@@ -70,7 +70,11 @@ def carried_out(orders: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("ranks")
+    return with_recipes(tmp_path_factory.mktemp("ranks"))
+
+
+def with_recipes(made: Path) -> Path:
+    """A folder that runs of any name can be made in."""
     text = (HERE / "several.toml").read_text()
     (made / "recipe.toml").write_text(text)
     (made / "recipe-0.toml").write_text(text)
@@ -143,7 +147,8 @@ def test_ranks_that_share_out_the_weights_learn_the_same(
 
 
 @pytest.mark.nightly
-def test_shared_out_weights_on_more_ranks_and_on_others_later(folder: Path) -> None:
+def test_shared_out_weights_on_more_ranks_and_on_others_later(tmp_path: Path) -> None:
+    folder = with_recipes(tmp_path)
     falls = {
         name: fallen(folder, name, stage, lines, rank, "SIGKILL")
         for name, stage, lines, rank in (
@@ -197,7 +202,8 @@ def test_shared_out_weights_on_more_ranks_and_on_others_later(folder: Path) -> N
 
 
 @pytest.mark.nightly
-def test_more_ranks_and_a_run_that_goes_on_with_another_number(folder: Path) -> None:
+def test_more_ranks_and_a_run_that_goes_on_with_another_number(tmp_path: Path) -> None:
+    folder = with_recipes(tmp_path)
     begun = {"hangs": 2, "dies": 8}
     signs = {"hangs": "SIGSTOP", "dies": "SIGKILL"}
     falls = {name: fallen(folder, f"{name}-first", SFT, 25, 1, signs[name]) for name in begun}
