@@ -151,6 +151,13 @@ def test_a_stage_whose_receipt_is_gone_makes_it_again_and_says_so(run):
     assert wrong(run) == []
 
 
+def test_a_run_of_other_code_is_told_so(run):
+    receipt = read_receipt(run / "receipt.json")
+    write_receipt(run / "receipt.json", {**receipt, "limite": "0.0.1", "limite_sha256": "0" * 64})
+    (note,) = verify_run(run).notes
+    assert note.startswith("the run was made by limite 0.0.1 with other code than this ")
+
+
 def test_a_receipt_that_was_sealed_again_is_not_the_one_that_the_run_names(run):
     place = run / "stages/01-sft/receipt.json"
     write_receipt(place, {**read_receipt(place), "updates": 1})

@@ -9,9 +9,10 @@ from typing import Any
 
 import attrs
 
+import limite
 from limite.core.errors import LimiteError, Mistake
 from limite.core.jsonl import storage_error
-from limite.core.receipts import FINISHED, LEFT, recipe_hash
+from limite.core.receipts import FINISHED, LEFT, own_code_hash, recipe_hash
 from limite.core.recipe.declared import CHANGES, terms_at, terms_of
 from limite.core.recipe.folders import without_none
 from limite.core.recipe.load import load_recipe, recipe_of
@@ -91,6 +92,11 @@ def _check_receipt(run: RunDirectory, findings: Findings) -> str | None:
     with findings.around(place):
         receipt = run.receipt()
         check_seal(place, findings)
+        if receipt.get("limite_sha256") != own_code_hash():
+            findings.notes.append(
+                f"the run was made by limite {receipt.get('limite')} with other code than this "
+                f"{limite.__version__}, which computes verdicts and rewards again"
+            )
         stated = receipt["recipe_sha256"]
         if recipe_hash(receipt["recipe"]) != stated:
             findings.wrong(place, "'recipe' is not what 'recipe_sha256' says")
