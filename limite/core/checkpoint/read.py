@@ -19,6 +19,7 @@ from limite.core.checkpoint.manifest import (
     step_of,
 )
 from limite.core.checkpoint.state import decode
+from limite.core.checkpoint.stream import Streamed, verify_file
 from limite.core.checkpoint.tensors import parse_tensors
 from limite.core.checkpoint.write import clean_leftovers
 from limite.core.errors import LimiteError, did_you_mean
@@ -34,13 +35,25 @@ class Checkpoint:
     payloads: Mapping[str, Mapping[str, Tensor]]
     state: Mapping[str, Any]
     contract: Mapping[str, Any]
+    files: Mapping[str, FileRecord]
+
+    def streamed(self, payload: str) -> Streamed:
+        """A payload, to be read one tensor at a time."""
+        name = payload_file(payload)
+        return Streamed(place=self.path / name, record=self.files[name])
 
 
-def read_checkpoint(path: str | Path, *, only: Collection[str] | None = None) -> Checkpoint:
+def read_checkpoint(
+    path: str | Path,
+    *,
+    only: Collection[str] | None = None,
+    later: Collection[str] = (),
+) -> Checkpoint:
     """The checkpoint in the folder ``path``, after every file of its manifest was verified.
 
-    ``only`` names the payloads to keep in memory; all are verified. Files that the manifest does
-    not list are ignored. A LimiteError names the file that is wrong and says why.
+    ``only`` names the payloads to keep in memory; all are verified. Those in ``later`` are not
+    kept, but are to be ``streamed``. Files that the manifest does not list are ignored. A
+    LimiteError names the file that is wrong and says why.
     """
     path = Path(path)
     manifest = read_manifest(path)
@@ -49,21 +62,28 @@ def read_checkpoint(path: str | Path, *, only: Collection[str] | None = None) ->
         if name not in names:
             near = did_you_mean(name, names)
             raise LimiteError(f"{path}: has no payload {name!r}{near}")
-    # Each file is read once, and what is parsed is the very bytes that were hashed.
+    # What is parsed is the very bytes that were hashed.
     state_bytes = _verified(path / STATE, manifest.files[STATE])
     payloads = {}
     for name in names:
         record = manifest.files[payload_file(name)]
+        if name in later or (only is not None and name not in only):
+            verify_file(path / payload_file(name), record)
+            continue
         data = _verified(path / payload_file(name), record)
-        if only is None or name in only:
-            payloads[name] = _tensors(path / payload_file(name), data, record)
+        payloads[name] = _tensors(path / payload_file(name), data, record)
     try:
         state = decode(loads(state_bytes))
         contract = decode(manifest.contract)
     except (ValueError, KeyError, TypeError) as error:
         raise LimiteError(f"{path / STATE}: not the state of a checkpoint: {error}") from error
     return Checkpoint(
-        path=path, step=manifest.step, payloads=payloads, state=state, contract=contract
+        path=path,
+        step=manifest.step,
+        payloads=payloads,
+        state=state,
+        contract=contract,
+        files=manifest.files,
     )
 
 
@@ -72,6 +92,7 @@ def newest_checkpoint(
     *,
     echo: Callable[[str], None] | None = None,
     only: Collection[str] | None = None,
+    later: Collection[str] = (),
 ) -> Checkpoint | None:
     """The newest good checkpoint in ``directory``, or None if it holds none.
 
@@ -87,7 +108,7 @@ def newest_checkpoint(
     }
     for step in sorted(steps, reverse=True):
         try:
-            return read_checkpoint(steps[step], only=only)
+            return read_checkpoint(steps[step], only=only, later=later)
         except LimiteError as error:
             if echo is not None:
                 echo(f"skipped a broken checkpoint: {error}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -55,23 +55,26 @@ def encode(value: Any, *, tensors: dict[str, Tensor] | None = None, where: str =
     )
 
 
-def decode(value: Any, tensors: Mapping[str, Tensor] | None = None) -> Any:
-    """The value that ``encode`` was given."""
+def decode(value: Any, tensors: Mapping[str, Tensor] | None = None, *, taken: bool = False) -> Any:
+    """The value that ``encode`` was given; with ``taken`` it holds ``tensors`` themselves."""
     if isinstance(value, list):
-        return [decode(item, tensors) for item in value]
+        return [decode(item, tensors, taken=taken) for item in value]
     if not isinstance(value, Mapping):
         return value
     tag = next(iter(value)) if len(value) == 1 else None
     if tag == _FLOAT:
         return float(value[_FLOAT])
     if tag == _TUPLE:
-        return tuple(decode(item, tensors) for item in value[_TUPLE])
+        return tuple(decode(item, tensors, taken=taken) for item in value[_TUPLE])
     if tag == _MAP:
-        return {decode(key, tensors): decode(item, tensors) for key, item in value[_MAP]}
+        return {
+            decode(key, tensors): decode(item, tensors, taken=taken) for key, item in value[_MAP]
+        }
     if tag == _TENSOR and tensors is not None:
         # A copy: whoever restores from it goes on to change it in place.
-        return tensors[value[_TENSOR]].clone()
-    return {key: decode(item, tensors) for key, item in value.items()}
+        tensor = tensors[value[_TENSOR]]
+        return tensor if taken else tensor.clone()
+    return {key: decode(item, tensors, taken=taken) for key, item in value.items()}
 
 
 def module_payload(module: nn.Module) -> dict[str, Tensor]:
@@ -84,12 +87,17 @@ def module_payload(module: nn.Module) -> dict[str, Tensor]:
     return payload
 
 
-def restore_module(module: nn.Module, tensors: Mapping[str, Tensor]) -> None:
-    """Puts saved tensors into ``module``. Names, shapes and dtypes must be exactly its own.
+class Shaped(Protocol):
+    """A tensor, or what is known of one."""
 
-    Otherwise a LimiteError lists the differences, and the module is as it was.
-    """
-    own = module_payload(module)
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> torch.dtype: ...
+
+
+def refuse_misfits(own: Mapping[str, Shaped], tensors: Mapping[str, Shaped]) -> None:
+    """Refuses saved tensors whose names, shapes and dtypes are not those of a module's ``own``."""
     differences = []
     for name in sorted(own.keys() | tensors.keys()):
         if name not in tensors:
@@ -109,6 +117,15 @@ def restore_module(module: nn.Module, tensors: Mapping[str, Tensor]) -> None:
         more = [f"and {hidden} more"] if hidden > 0 else []
         listing = "\n  ".join([*differences[:_MOST_LISTED], *more])
         raise LimiteError(f"the checkpoint does not fit the model:\n  {listing}")
+
+
+def restore_module(module: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    """Puts saved tensors into ``module``. Names, shapes and dtypes must be exactly its own.
+
+    Otherwise a LimiteError lists the differences, and the module is as it was.
+    """
+    own = module_payload(module)
+    refuse_misfits(own, tensors)
     with torch.no_grad():
         for name, tensor in own.items():
             tensor.copy_(tensors[name])
@@ -122,15 +139,20 @@ def optimizer_payload(optimizer: torch.optim.Optimizer) -> tuple[dict[str, Tenso
 
 
 def restore_optimizer(
-    optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor], plain: Mapping[str, Any]
+    optimizer: torch.optim.Optimizer,
+    tensors: Mapping[str, Tensor],
+    plain: Mapping[str, Any],
+    *,
+    taken: bool = False,
 ) -> None:
     """Gives ``optimizer``, built over the same parameters, the state that was saved, bit for bit.
 
     It is read back afterwards: an optimizer that does not take exactly what it gave is refused.
+    With ``taken`` it may hold ``tensors`` themselves, of which nobody else makes use then.
     """
     try:
-        saved = decode(plain, tensors)
-        optimizer.load_state_dict(decode(plain, tensors))
+        saved = decode(plain, tensors, taken=taken)
+        optimizer.load_state_dict(decode(plain, tensors, taken=taken))
     except (KeyError, ValueError, TypeError, RuntimeError) as error:
         raise LimiteError(f"the saved state does not fit the optimizer: {error}") from error
     # torch casts moments to the dtype of their parameter as it loads; masters in float32 beside

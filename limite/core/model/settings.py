@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import attrs
@@ -12,6 +12,8 @@ from limite.core.errors import Mistake
 from limite.core.tokenizer import CharacterTokenizer, Tokenizer
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from limite.core.kinds import Attention
     from limite.core.model.decoder import Decoder
     from limite.core.seeds import Seeds
@@ -71,6 +73,11 @@ class Model:
     @abstractmethod
     def decoder(self, vocabulary: int, seeds: Seeds, *, values: bool = True) -> Decoder:
         """A decoder with the weights to start from; without ``values`` they may be anything."""
+
+    @abstractmethod
+    def values(self, decoder: Decoder, seeds: Seeds) -> Iterator[tuple[str, Tensor]]:
+        """The weights to start from, parameter by parameter, each in host memory as it is asked
+        for; ``decoder`` has their shapes and dtypes."""
 
     def mistakes(self) -> list[Mistake]:
         """What is wrong with the files the model is read from, told before they are loaded."""

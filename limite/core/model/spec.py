@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -12,6 +13,8 @@ from limite.core.model.settings import DecoderSpec, Model
 from limite.core.validators import layer_numbers, option
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from limite.core.model.decoder import Decoder
     from limite.core.seeds import Seeds
 
@@ -176,9 +179,15 @@ class ModelSpec(Model):
 
     def decoder(self, vocabulary: int, seeds: Seeds, *, values: bool = True) -> Decoder:
         """New weights, drawn from ``seeds``."""
-        from limite.core.model.init import build_decoder
+        from limite.core.model.init import build_decoder, unset_decoder
 
-        return build_decoder(self.filled(vocabulary), seeds)
+        spec = self.filled(vocabulary)
+        return build_decoder(spec, seeds) if values else unset_decoder(spec)
+
+    def values(self, decoder: Decoder, seeds: Seeds) -> Iterator[tuple[str, Tensor]]:
+        from limite.core.model.init import initial_values
+
+        return initial_values(decoder, seeds)
 
     def _contradictions(self) -> list[str]:
         """What is wrong between fields, in sentences."""

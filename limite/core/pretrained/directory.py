@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -15,6 +15,7 @@ from limite.core.pretrained.json_files import read_object
 
 if TYPE_CHECKING:
     import torch
+    from torch import Tensor
 
     from limite.core.model.decoder import Decoder
     from limite.core.model.settings import DecoderSpec
@@ -209,6 +210,13 @@ class ModelDirectory:
         if not values:
             return make(device).eval()
         return load_module(self.path, make, Inventory.of, device)
+
+    def values(self, decoder: Decoder) -> Iterator[tuple[str, Tensor]]:
+        """The directory's weights as ``load`` gives them to a decoder like this one, each read as
+        it is asked for."""
+        from limite.core.pretrained.load import parameter_values
+
+        return parameter_values(self.path, decoder, Inventory.of)
 
     def check(self, dtype: str | None = None) -> list[Mistake]:
         """Everything for which ``load`` would refuse the weights, as far as headers tell.

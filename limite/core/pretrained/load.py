@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from limite.core.checkpoint.tensor_header import refuse_all, shown
 from limite.core.errors import LimiteError, Mistake, did_you_mean, mistakes_of
@@ -40,6 +40,23 @@ def load_module(
     module = make(device)
     read_parameters(module, tensors, sources)
     return module.eval()
+
+
+def parameter_values(
+    path: Path, decoder: Module, inventory: Callable[[Module], Inventory]
+) -> Iterator[tuple[str, Tensor]]:
+    """The weights in a directory for each parameter of ``decoder``, one at a time."""
+    tensors = TensorDirectory.open(path)
+    found = inventory(decoder)
+    sources = matching(decoder, tensors, found.names, tied=found.tied, derived=found.derived)
+
+    def each() -> Iterator[tuple[str, Tensor]]:
+        for name, parameter in decoder.named_parameters():
+            values = torch.empty_like(parameter.detach(), device="cpu")
+            tensors.read_into(sources[name], values)
+            yield name, values
+
+    return each()
 
 
 def refusals(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -15,6 +16,8 @@ from limite.core.tokenizer import Tokenizer
 from limite.core.validators import option
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from limite.core.model.decoder import Decoder
     from limite.core.pretrained.directory import ModelDirectory
     from limite.core.seeds import Seeds
@@ -85,6 +88,9 @@ class Pretrained(Model):
         spec = self.filled(vocabulary)
         directory = attrs.evolve(self.directory, spec=spec)
         return directory.load(self.dtype, values=values)
+
+    def values(self, decoder: Decoder, seeds: Seeds) -> Iterator[tuple[str, Tensor]]:
+        return attrs.evolve(self.directory, spec=decoder.spec).values(decoder)
 
     def default_tokenizer(self) -> Tokenizer:
         return PretrainedTokenizer(path=self.path)

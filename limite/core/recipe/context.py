@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
-from typing import Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import attrs
 
@@ -20,6 +20,7 @@ from limite.core.errors import LimiteError, RunFailed
 from limite.core.jsonl import append_jsonl, dumps, read_json, read_jsonl, write_jsonl
 from limite.core.kinds import Logger, LoggerContext
 from limite.core.model.decoder import Decoder
+from limite.core.model.init import skeleton
 from limite.core.model.settings import DecoderSpec, Model
 from limite.core.receipts import differences, step_handed_on
 from limite.core.recipe.declared import (
@@ -39,6 +40,9 @@ from limite.core.registry import Registry
 from limite.core.rollout.stop import StopRequest
 from limite.core.seeds import Seeds
 from limite.core.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Log = Callable[[int, Mapping[str, float | int | str | None]], None]
 
@@ -197,11 +201,31 @@ class StageContext:
 
     # Weights
 
-    def new_decoder(self, *, values: bool = True) -> Decoder:
-        """A decoder with the run's initial weights; any, without ``values``."""
-        seeds = Seeds(self.recipe.seed).child("weights")
-        made = settings_of(self.recipe).decoder(self.tokenizer.vocabulary, seeds, values=values)
-        return made.to(self.ranks.device)
+    def new_decoder(self, *, values: bool = True, memory: bool = True) -> Decoder:
+        """A decoder with the run's initial weights; any, without ``values``; without ``memory``
+        one of shapes, whose weights are put in its place later."""
+        settings, vocabulary = settings_of(self.recipe), self.tokenizer.vocabulary
+        if memory:
+            made = settings.decoder(vocabulary, self.weight_seeds, values=values)
+            return made.to(self.ranks.device)
+        made = skeleton(lambda: settings.decoder(vocabulary, self.weight_seeds, values=False))
+        for module in made.modules():
+            for name, each in module.named_buffers(recurse=False):
+                setattr(module, name, each.to(self.ranks.device))
+        return made
+
+    @property
+    def weight_seeds(self) -> Seeds:
+        """The streams that new weights are drawn from."""
+        return Seeds(self.recipe.seed).child("weights")
+
+    def start_values(self) -> Iterable[tuple[str, Tensor]]:
+        """The weights the stage begins with, one tensor at a time, in host memory."""
+        start = self.start_stage()
+        if start is None:
+            shapes = self.new_decoder(memory=False)
+            return settings_of(self.recipe).values(shapes, self.weight_seeds)
+        return self.final_checkpoint(start, only=()).streamed("model")
 
     def start_stage(self) -> str | None:
         """The stage whose weights this one begins with; None means new weights, or no such one."""
@@ -211,8 +235,9 @@ class StageContext:
             return self.stage.start
         return next(reversed(policies_before(self.recipe, self.name)), None)
 
-    def final_checkpoint(self, stage: str) -> Checkpoint:
-        """The weights that the finished stage ``stage`` hands on, verified."""
+    def final_checkpoint(self, stage: str, *, only: Collection[str] | None = None) -> Checkpoint:
+        """What the finished stage ``stage`` hands on, verified; ``only`` names the payloads that
+        are kept in memory."""
         receipt = self.run.stage_receipt(stage)
         if receipt is None:
             raise LimiteError(
@@ -220,13 +245,14 @@ class StageContext:
                 f"{self.run.path}"
             )
         return read_checkpoint(
-            self.run.stage(stage) / "checkpoints" / step_name(step_handed_on(receipt))
+            self.run.stage(stage) / "checkpoints" / step_name(step_handed_on(receipt)), only=only
         )
 
     def load_start_weights(self, decoder: Decoder) -> None:
         start = self.start_stage()
         if start is not None:
-            restore_module(decoder, self.final_checkpoint(start).payloads["model"])
+            found = self.final_checkpoint(start, only=("model",))
+            restore_module(decoder, found.payloads["model"])
 
     def load_policy(self) -> Decoder:
         """A decoder with the weights this stage begins with (for ``Eval``: those it measures)."""
@@ -264,7 +290,7 @@ class StageContext:
         start = self.start_stage()
         if start is None:
             return None
-        found = self.final_checkpoint(start)
+        found = self.final_checkpoint(start, only=())
         manifest = (found.path / "manifest.json").read_bytes()
         return {
             "stage": start,

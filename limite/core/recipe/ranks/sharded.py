@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -22,9 +22,15 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.tensor import DTensor
 
-from limite.core.checkpoint.state import module_payload, restore_optimizer
+from limite.core.checkpoint.state import (
+    Shaped,
+    module_payload,
+    refuse_misfits,
+    restore_optimizer,
+)
 from limite.core.checkpoint.tensors import DeferredTensor, Storable
 from limite.core.model.decoder import Decoder
+from limite.core.model.init import with_memory
 from limite.core.recipe.ranks.comms import Gathering, Scattering
 from limite.core.recipe.ranks.pieces import Pieces
 from limite.core.recipe.ranks.ranks import Ranks
@@ -47,7 +53,8 @@ class Sharded:
     """The weights of a decoder over all ranks. ``module`` computes as it did before.
 
     Every rank makes the same number of passes through it, forward and backward. ``another`` makes
-    a decoder of the same form.
+    a decoder of the same form. The decoder may be one of shapes: then a rank takes memory for its
+    part alone, which ``fill`` gives its values.
     """
 
     def __init__(self, decoder: Decoder, ranks: Ranks, another: Callable[[], Decoder]) -> None:
@@ -68,6 +75,7 @@ class Sharded:
                 each.set_force_sum_reduction_for_comms(True)
                 each.set_custom_all_gather(Gathering(ranks))
                 each.set_custom_reduce_scatter(Scattering(ranks))
+        with_memory(decoder, ranks.device)
         self._parts: dict[str, Part] = {}
         self._named: Named = []
         for name, parameter in decoder.named_parameters():
@@ -87,6 +95,32 @@ class Sharded:
         pieces = Pieces(shape=shape, rank=self._ranks.rank, ranks=self._ranks.world_size)
         assert pieces.own_shape == own.shape, f"{name}: {pieces.own_shape} and {own.shape}"
         return Part(name=name, shared=shared, own=own, pieces=pieces)
+
+    @torch.no_grad()
+    def fill(self, values: Iterable[tuple[str, Tensor]]) -> None:
+        """Gives the weights their values, each whole and by its name, one at a time."""
+        own = dict(self._named) | {
+            name: value
+            for name, value in module_payload(self.module).items()
+            if name not in self._parts
+        }
+        wanted: dict[str, Shaped] = {
+            name: _Kind(
+                shape=tuple(self._parts[name].pieces.shape if name in self._parts else each.shape),
+                dtype=each.dtype,
+            )
+            for name, each in own.items()
+        }
+        given: dict[str, Shaped] = {}
+        for name, value in values:
+            given[name] = _Kind(shape=tuple(value.shape), dtype=value.dtype)
+            fits = name in own and given[name] == wanted[name]
+            if fits and name in self._parts:
+                rows = self._parts[name].pieces.rows_of(self._ranks.rank)
+                own[name].copy_(value[rows.start : rows.stop])
+            elif fits:
+                own[name].copy_(value)
+        refuse_misfits(wanted, given)
 
     def named(self) -> Named:
         return list(self._named)
@@ -133,6 +167,7 @@ class Sharded:
         places: dict[str, Tensor] = dict(copy.named_buffers())
         places |= dict(copy.named_parameters(remove_duplicate=False))
         values = module_payload(self.module)
+        _let_go_of(places, values)
         try:
             for name, value in values.items():
                 part = self._parts.get(name)
@@ -145,10 +180,7 @@ class Sharded:
                     part.pieces.gather_into(places[name].data, own, self._ranks)
             yield copy
         finally:
-            # Memory is taken only while it is wanted.
-            for name, value in values.items():
-                empty = torch.empty(0, dtype=value.dtype, device=places[name].device)
-                places[name].data = empty
+            _let_go_of(places, values)
 
     def payload(self) -> Mapping[str, Storable]:
         return {
@@ -175,15 +207,15 @@ class Sharded:
     def restore_optimizer(
         self,
         optimizer: torch.optim.Optimizer,
-        tensors: Mapping[str, Tensor],
+        tensors: Iterable[tuple[str, Tensor]],
         plain: Mapping[str, Any],
     ) -> None:
         cut = {}
-        for path, tensor in tensors.items():
+        for path, tensor in tensors:
             part = self._part_of(optimizer, path)
             like = part is not None and tensor.shape == part.pieces.shape
             cut[path] = part.pieces.cut(tensor) if part and like else tensor
-        restore_optimizer(optimizer, cut, plain)
+        restore_optimizer(optimizer, cut, plain, taken=True)
 
     def _part_of(self, optimizer: torch.optim.Optimizer, path: str) -> Part | None:
         """Of which shared matrix the tensor at ``state/NUMBER/NAME`` is; None where of none."""
@@ -195,6 +227,21 @@ class Sharded:
 
     def replicated(self) -> Sequence[nn.Parameter]:
         return [each for _, each in self._named if each not in self._by_own]
+
+
+@attrs.frozen(kw_only=True)
+class _Kind:
+    """What is known of a tensor."""
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+
+
+def _let_go_of(places: Mapping[str, Tensor], names: Iterable[str]) -> None:
+    """Memory is taken only while it is wanted."""
+    for name in names:
+        place = places[name]
+        place.data = torch.empty(0, dtype=place.dtype, device=place.device)
 
 
 def is_shared(decoder: Decoder, parameter: nn.Parameter) -> bool:

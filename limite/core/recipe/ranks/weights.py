@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -59,10 +59,11 @@ class Weights(Protocol):
     def restore_optimizer(
         self,
         optimizer: torch.optim.Optimizer,
-        tensors: Mapping[str, Tensor],
+        tensors: Iterable[tuple[str, Tensor]],
         plain: Mapping[str, Any],
     ) -> None:
-        """Gives an optimizer of ``named`` the state that one process, or any number, has saved."""
+        """Gives an optimizer of ``named`` the state that one process, or any number, has saved:
+        its whole tensors by their paths, of which it keeps what it needs."""
         ...
 
     def replicated(self) -> Sequence[nn.Parameter]:
@@ -107,10 +108,10 @@ class Replicated:
     def restore_optimizer(
         self,
         optimizer: torch.optim.Optimizer,
-        tensors: Mapping[str, Tensor],
+        tensors: Iterable[tuple[str, Tensor]],
         plain: Mapping[str, Any],
     ) -> None:
-        restore_optimizer(optimizer, tensors, plain)
+        restore_optimizer(optimizer, dict(tensors), plain, taken=True)
 
     def replicated(self) -> Sequence[nn.Parameter]:
         return list(self.module.parameters())

@@ -54,7 +54,7 @@ class StageCritic:
         critic = Critic(context.new_decoder(values=False), outputs=outputs_of(objective)).eval()
         saved = session.saved_payloads.get(PAYLOAD)
         if saved is None:
-            saved = context.final_checkpoint(settings.start).payloads[PAYLOAD]
+            saved = context.final_checkpoint(settings.start, only=(PAYLOAD,)).payloads[PAYLOAD]
         restore_module(critic, saved)
         stepper = None
         keep_less_of(critic, stage.recompute)

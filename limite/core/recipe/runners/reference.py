@@ -26,7 +26,7 @@ def frozen(context: StageContext, stage: str) -> Decoder:
         decoder = context.load_policy()
     else:
         decoder = context.new_decoder(values=False)
-        restore_module(decoder, context.final_checkpoint(stage).payloads["model"])
+        restore_module(decoder, context.final_checkpoint(stage, only=("model",)).payloads["model"])
     return decoder.eval().requires_grad_(False)
 
 

@@ -11,7 +11,7 @@ import attrs
 import torch
 from torch import nn
 
-from limite.core.checkpoint.read import newest_checkpoint
+from limite.core.checkpoint.read import Checkpoint, newest_checkpoint
 from limite.core.checkpoint.state import optimizer_payload, restore_module
 from limite.core.checkpoint.tensors import Storable, make_all
 from limite.core.errors import RunFailed
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from limite.core.model.decoder import Decoder
     from limite.core.recipe.context import StageContext
 
+OPTIMIZER = "optimizer"
 CutT = TypeVar("CutT")
 PartT = TypeVar("PartT")
 
@@ -64,7 +65,9 @@ class TrainingSession:
         recompute: bool,
     ) -> None:
         self.context = context
-        saved = newest_checkpoint(context.checkpoints, echo=context.echo)
+        heavy = (self.payload, OPTIMIZER)
+        later = heavy if context.ranks.sharded else ()
+        saved = newest_checkpoint(context.checkpoints, echo=context.echo, later=later)
         if saved is not None:
             context.echo(f"{context.name}: goes on after step {saved.step}")
         elif context.was_begun():
@@ -73,10 +76,9 @@ class TrainingSession:
         keep_less_of(self.module, recompute)
         if saved is not None:
             context.refuse_foreign(saved, saved.path)
-            restore_module(self.module, saved.payloads[self.payload])
         self.stepper = Stepper(
             module=self.module,
-            weights=self.held(),
+            weights=self.held(saved),
             settings=optimizer,
             lr_schedule=lr_schedule,
             total_updates=total_updates,
@@ -89,12 +91,16 @@ class TrainingSession:
         """Steps of this stage whose checkpoints stay, beside the newest."""
         self.saved_payloads: Mapping[str, Mapping[str, torch.Tensor]] = {}
         if saved is not None:
-            self.weights.restore_optimizer(
-                self.optimizer, saved.payloads["optimizer"], saved.state["optimizer"]
+            moments = (
+                saved.streamed(OPTIMIZER) if later else list(saved.payloads[OPTIMIZER].items())
             )
+            self.weights.restore_optimizer(self.optimizer, moments, saved.state["optimizer"])
             self.clocks = Clocks(**saved.state["clocks"])
             self.saved_state = saved.state["stage"]
-            self.saved_payloads = saved.payloads
+            # Weights and moments are in their places, and would be held twice.
+            self.saved_payloads = {
+                name: tensors for name, tensors in saved.payloads.items() if name not in heavy
+            }
         self.changed = context.changed_after(self.clocks.step)
         if self.changed & {PROTOCOL, DATA}:
             self.clocks.flat_batches = 0
@@ -105,22 +111,29 @@ class TrainingSession:
         self._started = time.perf_counter() - self.clocks.time_s
 
     def begin(self, *, restored: bool) -> nn.Module:
-        """What the stage trains, with the weights it begins with; with any, if ``restored``."""
+        """What the stage trains, with the weights it begins with; with any, if ``restored``; and
+        without memory where ranks share it out, as each then takes as much as its part needs."""
+        if self.context.ranks.sharded:
+            return self.context.new_decoder(memory=False)
         first = not restored and self.context.start_stage() is None
         decoder = self.context.new_decoder(values=first)
         if not restored:
             self.context.load_start_weights(decoder)
         return decoder
 
-    def held(self) -> Weights:
-        """The weights as they are held while they are trained."""
+    def held(self, saved: Checkpoint | None) -> Weights:
+        """The weights as they are held while they are trained, those ``saved`` if there are."""
         ranks = self.context.ranks
         if not ranks.sharded:
+            if saved is not None:
+                restore_module(self.module, saved.payloads[self.payload])
             return Replicated(self.module, ranks)
         # Imported late: what shares out is heavy, and most runs have one process.
         from limite.core.recipe.ranks.sharded import Sharded
 
-        return Sharded(self.decoder, ranks, lambda: self.context.new_decoder(values=False))
+        found = Sharded(self.decoder, ranks, lambda: self.context.new_decoder(values=False))
+        found.fill(self.context.start_values() if saved is None else saved.streamed(self.payload))
+        return found
 
     @property
     def decoder(self) -> Decoder:
@@ -216,7 +229,7 @@ class TrainingSession:
         tensors, numbers = optimizer_payload(self.optimizer)
         everything: dict[str, Mapping[str, Storable]] = {
             self.payload: self.weights.payload(),
-            "optimizer": self.weights.whole_state(self.optimizer, tensors),
+            OPTIMIZER: self.weights.whole_state(self.optimizer, tensors),
             **(payloads or {}),
         }
         if not context.writes:

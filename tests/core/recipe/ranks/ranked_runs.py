@@ -3,13 +3,15 @@
     python ranked_runs.py ORDERS
 
 ``ORDERS`` is JSON: a list of objects with ``ranks``, the arguments ``command`` of limite, and
-perhaps ``kill``: a rank, a signal, and how many ``lines`` the file ``once`` holds when it is sent.
+perhaps ``kill``: a rank, a signal, and how many ``lines`` the file ``once`` holds when it is sent;
+or ``full``: what the disk of all ranks has no room for.
 Prints a list of what came of each: how every rank ended, and what it said on standard error.
 Forks of one process spare the seconds that each would take to import torch.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -39,7 +41,21 @@ def free_port() -> int:
         return int(taken.getsockname()[1])
 
 
-def child(rank: int, ranks: int, port: int, command: list[str], said: Path) -> int:
+def fill_up(name: str) -> None:
+    """From now on the disk has no room for files whose path holds ``name``."""
+    sync = os.fsync
+
+    def full(file: int) -> None:
+        if name in os.readlink(f"/proc/self/fd/{file}"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        sync(file)
+
+    os.fsync = full
+
+
+def child(
+    rank: int, ranks: int, port: int, command: list[str], said: Path, full: str | None
+) -> int:
     pid = os.fork()
     if pid:
         return pid
@@ -55,6 +71,8 @@ def child(rank: int, ranks: int, port: int, command: list[str], said: Path) -> i
             MASTER_PORT=str(port),
         )
     torch.set_num_threads(1)
+    if full is not None:
+        fill_up(full)
     try:
         run_program(cli, "limite", [part.replace("{rank}", str(rank)) for part in command])
     except SystemExit as ended:
@@ -81,7 +99,8 @@ def carried_out(order: dict[str, Any], folder: Path) -> dict[str, Any]:
     os.environ["LIMITE_RANK_TIMEOUT_S"] = str(order.get("timeout_s", 60))
     port = free_port()
     files = [folder / f"said-{rank}" for rank in range(ranks)]
-    pids = [child(rank, ranks, port, order["command"], files[rank]) for rank in range(ranks)]
+    full = order.get("full")
+    pids = [child(rank, ranks, port, order["command"], files[rank], full) for rank in range(ranks)]
     kill = order.get("kill")
     if kill is not None:
         threading.Thread(target=fall, args=(pids[kill["rank"]], kill), daemon=True).start()

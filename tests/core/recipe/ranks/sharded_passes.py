@@ -119,7 +119,7 @@ def tried(ranks: Any, dtype: torch.dtype, optimizer: Any, recompute: bool) -> di
         }
     # What one process has saved goes back to where each rank has its part.
     again = optimizer.build(weights.named())
-    weights.restore_optimizer(again, theirs, theirs_plain)
+    weights.restore_optimizer(again, theirs.items(), theirs_plain)
     back, _ = optimizer_payload(again)
     return found | {
         "held": held,

@@ -212,6 +212,9 @@ def test_more_ranks_and_a_run_that_goes_on_with_another_number(tmp_path: Path) -
             "one": order(folder, "one", 1),
             "four": order(folder, "four", 4),
             "eight": order(folder, "eight", 8),
+            "two": order(folder, "two", 2, "--shard"),
+            "full": order(folder, "full", 2, "--shard", timeout_s=5, full="step-000040"),
+            "full, again": again(folder, "full", 2),
             **{
                 name: order(folder, f"{name}-first", ranks, timeout_s=5, kill=falls[name])
                 for name, ranks in begun.items()
@@ -220,11 +223,15 @@ def test_more_ranks_and_a_run_that_goes_on_with_another_number(tmp_path: Path) -
     )
     assert done["hangs"]["codes"] == [1, -9]
     assert 0 not in done["dies"]["codes"]
+    assert 0 not in done["full"]["codes"]
+    assert "checkpoints/step-000040: no space left to write it" in done["full"]["said"][0]
     declared(folder, {"hangs-first": (1, "ranks: 2 -> 1"), "dies-first": (4, "ranks: 8 -> 4")})
-    for name in ("four", "eight"):
+    for name in ("four", "eight", "full, again"):
         assert set(done[name]["codes"]) == {0}, done[name]["said"]
-    for run in ("four", "eight", "hangs-first", "dies-first"):
+    for run in ("four", "eight", "full", "hangs-first", "dies-first"):
         learned_alike(folder, run)
+    wanted, found = tensors(folder / "two"), tensors(folder / "full")
+    assert [name for name in wanted if not torch.equal(wanted[name], found[name])] == []
 
 
 def learned_alike(folder: Path, ranks: str) -> None:
