@@ -16,6 +16,7 @@ from limite.core.errors import LimiteError, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from limite.core.recipe.exchange_plan import Exchange
     from limite.core.recipe.memory_parts import MemoryPlan, StageMemory
     from limite.core.recipe.time_plan import StageTime
 
@@ -54,24 +55,30 @@ def plan(
 
     Weights, gradients and moments are shared out over the GPUs, as FSDP does. Nothing is trained
     and no weights are read. These are estimates: runtimes and allocators need something besides.
-    With --gpu, a time as well that no stage can fall below.
+    Where several share a stage: what each sends the others in an update. With --gpu, times as
+    well that no stage can fall below.
     """
     size = _memory(gpu, gpu_memory)
     # Imported late: the shapes of a model need torch, and `limite --help` does not.
     from limite.core.discover import load_registry
     from limite.core.recipe.check import plans_of_file
+    from limite.core.recipe.exchange_plan import exchanges_of
     from limite.core.recipe.gpus import GPUS
     from limite.core.recipe.memory_parts import Machine
     from limite.core.recipe.time_plan import times_of
 
     machine = Machine(gpus=gpus, gpu_bytes=size, dtype=dtype, sharded=not replicated)
     found, cost = plans_of_file(recipe, overrides, load_registry(), machine)
-    times = None if gpu is None else times_of(found, cost, GPUS[gpu.lower()])
+    kind = None if gpu is None else GPUS[gpu.lower()]
+    times = None if kind is None else times_of(found, cost, kind)
+    exchanged = exchanges_of(found, cost, kind)
     if as_json:
         told = None if times is None else [attrs.asdict(each) for each in times]
-        show_json({**found.plain(), "times": told})
+        sent = [attrs.asdict(each) for each in exchanged]
+        show_json({**found.plain(), "exchanged": sent, "times": told})
     else:
         show(str(recipe), found)
+        show_exchanged(exchanged, found)
         show_times(times)
 
 
@@ -131,6 +138,29 @@ def show(recipe: str, plan: MemoryPlan) -> None:
             )
         for note in stage.notes:
             click.echo(f"{stage.name}: {note}")
+
+
+def show_exchanged(exchanged: Sequence[Exchange], plan: MemoryPlan) -> None:
+    """What travels between GPUs in an update."""
+    if not exchanged:
+        return
+    show_table(
+        ("STAGE", "MICRO-BATCHES OF AN UPDATE", "EACH GPU SENDS", "AT LEAST"),
+        [
+            (
+                each.name,
+                f"{each.micro_batches:,}",
+                shown_bytes(each.sent_bytes),
+                shown_seconds(each.seconds or 0.0),
+            )
+            for each in exchanged
+        ],
+    )
+    if plan.machine.sharded and any(each.micro_batches > 1 for each in exchanged):
+        click.echo(
+            "weights and gradients travel in every micro-batch: twice the 'microbatch_tokens' "
+            "send about half of it, and keep twice the activations"
+        )
 
 
 def show_times(times: Sequence[StageTime] | None) -> None:

@@ -100,11 +100,37 @@ class StageMemory:
 
 
 @attrs.frozen(kw_only=True)
+class Numbers:
+    """How many numbers a model's matrices have, and what is not shared out."""
+
+    in_layers: int
+    outside: int
+    whole: int
+
+    @classmethod
+    def of(cls, decoder: Decoder) -> Numbers:
+        inside = outside = whole = 0
+        for name, each in decoder.named_parameters():
+            if each.ndim < 2 or each.dtype != decoder.dtype:
+                whole += each.numel()
+            elif name.startswith("layers."):
+                inside += each.numel()
+            else:
+                outside += each.numel()
+        return cls(in_layers=inside, outside=outside, whole=whole)
+
+    @property
+    def matrices(self) -> int:
+        return self.in_layers + self.outside
+
+
+@attrs.frozen(kw_only=True)
 class MemoryPlan:
     """All stages of a recipe that hold a model on a GPU."""
 
     name: str
     parameters: int
+    numbers: Numbers
     machine: Machine
     stages: tuple[StageMemory, ...]
 

@@ -15,6 +15,7 @@ from limite.core.recipe.memory_parts import (
     Demand,
     Machine,
     MemoryPlan,
+    Numbers,
     Part,
     StageMemory,
     activation_bytes,
@@ -85,6 +86,7 @@ def memory_plan(
     return MemoryPlan(
         name=recipe.name,
         parameters=demands[0].parameters,
+        numbers=Numbers.of(decoder),
         machine=machine,
         stages=tuple(map(stage_memory, demands)),
     )

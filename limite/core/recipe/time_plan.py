@@ -11,12 +11,11 @@ from __future__ import annotations
 import attrs
 
 from limite.core.recipe.cost import Plan, StagePlan
+from limite.core.recipe.exchange_plan import exchange
 from limite.core.recipe.gpus import Gpu
-from limite.core.recipe.memory_parts import Machine, MemoryPlan, StageMemory
+from limite.core.recipe.memory_parts import Machine, MemoryPlan, Numbers, StageMemory
 
 ARITHMETIC, MEMORY, LINKS = "arithmetic", "memory", "links"
-PASSES = 3
-"""How often weights, or gradients, travel for each micro-batch: two gathers and a sum."""
 
 
 @attrs.frozen(kw_only=True)
@@ -37,20 +36,21 @@ def times_of(memory: MemoryPlan, cost: Plan, gpu: Gpu) -> tuple[StageTime, ...]:
     """A time for every stage."""
     planned = {each.name: each for each in cost.stages}
     return tuple(
-        stage_time(each, planned[each.name], memory.parameters, each.machine, gpu)
+        stage_time(each, planned[each.name], memory.numbers, memory.parameters, gpu)
         for each in memory.stages
     )
 
 
 def stage_time(
-    stage: StageMemory, plan: StagePlan, parameters: int, machine: Machine, gpu: Gpu
+    stage: StageMemory, plan: StagePlan, numbers: Numbers, parameters: int, gpu: Gpu
 ) -> StageTime:
     """The time of one stage on the GPUs that do it."""
+    machine = stage.machine
     peak = gpu.tops(machine.dtype) * 1e12 * machine.gpus
     sampled = min(2.0 * parameters * plan.sampled_tokens, plan.operations)
     learning = {
         ARITHMETIC: (plan.operations - sampled) / peak,
-        LINKS: _travelling(stage, plan, parameters, machine, gpu),
+        LINKS: _travelling(stage, plan, numbers, gpu),
     }
     sampling = {ARITHMETIC: sampled / peak, MEMORY: _reading(stage, plan, parameters, machine, gpu)}
     kinds = sorted(
@@ -68,19 +68,11 @@ def stage_time(
     )
 
 
-def _travelling(
-    stage: StageMemory, plan: StagePlan, parameters: int, machine: Machine, gpu: Gpu
-) -> float:
+def _travelling(stage: StageMemory, plan: StagePlan, numbers: Numbers, gpu: Gpu) -> float:
     """Seconds in which what is shared out travels; or gradients alone, where it is not."""
-    if machine.gpus == 1 or not plan.updates:
+    if stage.machine.gpus == 1 or not plan.updates:
         return 0.0
-    others = (machine.gpus - 1) / machine.gpus
-    once = others * parameters * machine.item / (gpu.link_gbs * 1e9)
-    if not machine.sharded:
-        return 2 * once * plan.updates  # a sum of which all have the whole
-    at_once = max(stage.tokens * machine.gpus, 1)
-    passes = max(plan.updates, -(-plan.trained_tokens // at_once))
-    return PASSES * once * passes
+    return plan.updates * (exchange(stage, plan, numbers, gpu).seconds or 0.0)
 
 
 def _reading(

@@ -15,6 +15,7 @@ from limite.core.discover import load_registry
 from limite.core.errors import SettingsError
 from limite.core.model.init import build_decoder
 from limite.core.recipe.check import plans_of_file
+from limite.core.recipe.exchange_plan import Exchange, exchanges_of
 from limite.core.recipe.gpus import GPUS
 from limite.core.recipe.memory_parts import Machine, MemoryPlan, StageMemory, state_bytes
 from limite.core.recipe.models import model_named
@@ -181,6 +182,34 @@ def test_no_stage_is_quicker_than_peaks_allow() -> None:
     assert four["kd"] == one["kd"]
 
 
+def test_micro_batches_multiply_what_travels_where_weights_are_shared_out() -> None:
+    def told(*sets: str, **machine: Any) -> dict[str, Exchange]:
+        given = Machine(**{"gpus": 4, "gpu_bytes": 10**9, "dtype": "float32", **machine})
+        memory, cost = plans_of_file(PROGRAMME, sets, load_registry(), given)
+        return {each.name: each for each in exchanges_of(memory, cost, GPUS["h100"])}
+
+    found = plan(gpus=4)
+    numbers = found.numbers
+    assert numbers.in_layers + numbers.outside + numbers.whole == found.parameters
+    assert numbers.in_layers > numbers.outside > numbers.whole > 0
+    many = told("stages.rl.microbatch_tokens=64")["rl"]
+    fewer = told("stages.rl.microbatch_tokens=128")["rl"]
+    assert many.micro_batches > 1.5 * fewer.micro_batches > 1.5
+    # A batch is sampled once for some updates, whatever the micro-batches.
+    each = 3 / 4 * 4 * (3 * numbers.in_layers + 2 * numbers.outside)
+    apart = (many.sent_bytes - fewer.sent_bytes) / (many.micro_batches - fewer.micro_batches)
+    assert apart == pytest.approx(each, rel=1e-6)
+    assert many.seconds == pytest.approx(many.sent_bytes / 450e9)
+    # Gradients alone are summed once, whatever the micro-batches.
+    sets = "stages.rl.microbatch_tokens=64"
+    whole = told(sets, sharded=False)["rl"]
+    assert whole.micro_batches == many.micro_batches
+    assert whole.sent_bytes == pytest.approx(2 * 3 / 4 * 4 * found.parameters, rel=1e-6)
+    # One rank does it alone, and what learns nothing sends nothing of this kind.
+    assert not {"kd", "after"} & told().keys()
+    assert not told(gpus=1)
+
+
 def test_mistakes_are_told_before_anything_is_reckoned() -> None:
     with pytest.raises(SettingsError, match="did you mean 'teacher'"):
         plan(PROGRAMME, "stages.kd.teacher=techer")
@@ -206,6 +235,9 @@ def test_the_command(limite: Callable[..., Any], monkeypatch: Any) -> None:
     assert "no time is told: name the GPU" in ended.out
     ended = limite("plan", str(PROGRAMME), "--gpus", "8", "--gpu", "h200")
     assert "AT LEAST" in ended.out
+    assert "EACH GPU SENDS" in ended.out
     assert "published peaks" in ended.out
     ended = limite("plan", str(PROGRAMME), "--gpu", "h200", "--json")
     assert {each["name"] for each in json.loads(ended.out)["times"]} >= {"rl", "kd"}
+    ended = limite("plan", str(PROGRAMME), "--gpus", "2", "--gpu", "h200", "--json")
+    assert "rl" in {each["name"] for each in json.loads(ended.out)["exchanged"]}

@@ -27,6 +27,8 @@ from limite.core.checkpoint.tensors import DeferredTensor, file_order, make_all
 from limite.core.model.decoder import Decoder
 from limite.core.model.init import build_decoder, unset_decoder
 from limite.core.model.spec import ModelSpec
+from limite.core.recipe.exchange_plan import update_bytes
+from limite.core.recipe.memory_parts import Machine, Numbers
 from limite.core.recipe.ranks.launch import launched
 from limite.core.recipe.ranks.sharded import Sharded
 from limite.core.train.norms import joint_norm
@@ -122,6 +124,9 @@ def tried(ranks: Any, dtype: torch.dtype, optimizer: Any, recompute: bool) -> di
     weights.restore_optimizer(again, theirs.items(), theirs_plain)
     back, _ = optimizer_payload(again)
     return found | {
+        "planned": update_bytes(
+            Numbers.of(whole), Machine(gpus=ranks.world_size, gpu_bytes=1, dtype="float32"), PASSES
+        ),
         "held": held,
         "parameters": sum(each.numel() for each in whole.parameters()),
         "counted": counted,

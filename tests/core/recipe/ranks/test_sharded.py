@@ -72,6 +72,11 @@ def holds(told: Sequence[Mapping[str, Any]], ranks: int) -> None:
             # layer, which is kept in between; gradients travel once.
             weights = PASSES * (2 * everything - layers["none"])
             assert each["counted"] == [[weights, PASSES * everything]] * 2
+            if name == "float32":
+                # What a plan says that a rank sends: all but its own part, without what pads it.
+                vectors = 2 * 4 * whole
+                sent = (weights + PASSES * everything + vectors) * (ranks - 1) / ranks
+                assert 0.85 * sent < each["planned"] <= sent
         first = told[0][name]
         assert first["weights"] < close
         # Moments are of gradients at weights that are that far apart.
