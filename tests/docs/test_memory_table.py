@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from limite.core.cli.plan import shown_seconds
 from limite.core.cli.sizes import shown_bytes
 from limite.core.discover import load_registry
-from limite.core.recipe.check import memory_of_file
+from limite.core.recipe.check import memory_of_file, plans_of_file
+from limite.core.recipe.exchange_plan import exchanges_of
+from limite.core.recipe.gpus import GPUS
 from limite.core.recipe.load import load_recipe
 from limite.core.recipe.look import look_over
 from limite.core.recipe.memory_plan import Machine, StageMemory
@@ -74,6 +77,27 @@ def test_what_grows_with_a_row(planned: Planned, tokens: int) -> None:
             f"{stage.at_once:,}",
         ]
     )
+    assert f"| {row} |\n" in PAGE, f"docs/scaling.md should say:\n| {row} |"
+
+
+@pytest.mark.parametrize(
+    ("name", "tokens", "sharded"),
+    [
+        ("8,192, with `--shard`", 8192, True),
+        ("16,384, with `--shard`", 16_384, True),
+        ("any, `--replicated`", 8192, False),
+    ],
+)
+def test_what_travels(name: str, tokens: int, sharded: bool, tmp_path: Path) -> None:
+    (text,) = blocks(PAGE, "toml")
+    place = tmp_path / "scale.toml"
+    place.write_text(text, encoding="utf-8")
+    machine = Machine(gpus=8, gpu_bytes=GPU, sharded=sharded)
+    changes = (f"stages.rl.microbatch_tokens={tokens}",)
+    memory, cost = plans_of_file(place, changes, load_registry(), machine)
+    (told,) = exchanges_of(memory, cost, GPUS["h100"])
+    sizes = (shown_bytes(told.sent_bytes), shown_seconds(told.seconds or 0.0))
+    row = " | ".join([name, f"{told.micro_batches:,}", *sizes])
     assert f"| {row} |\n" in PAGE, f"docs/scaling.md should say:\n| {row} |"
 
 
