@@ -26,19 +26,23 @@ def training_bytes(
     """Beside the weights: gradients, moments, and what the backward pass keeps of each layer.
 
     All in float32. ``tokens`` are those that go through the model at once. With ``recompute`` two
-    states of each layer are kept, and the rest of one layer at a time. Widths are counted as the
-    blocks of a family keep them; those of a layer that mixes earlier states are what its mixtures
-    take at their fullest, as it was measured.
+    states of each layer are kept, and the rest of one layer at a time. Widths are those of the
+    tensors that the blocks of a family were counted to keep; one of all heads is for windows, which
+    a processor keeps in overlapping tiles. Layers that mix earlier states keep seven in all, or
+    five each where layers are computed again. On top comes what one backward pass of an MLP works
+    on.
     """
+    ours = isinstance(spec, ModelSpec)
     mixing = len(spec.mudd_layers or ()) if isinstance(spec, ModelSpec) else 0
-    states = 6 if isinstance(spec, ModelSpec) else 4
-    heads = (3 * spec.heads + 2 * spec.kv_heads) * spec.head_width
+    states, queries, values = (6, 6, 4) if ours else (4, 3, 2)
+    heads = (queries * spec.heads + values * spec.kv_heads) * spec.head_width
     inside = states * spec.width + 4 * spec.mlp_width + heads
     if recompute:
-        kept = inside + spec.layers * 2 * spec.width + mixing * 6 * spec.width
+        kept = inside + spec.layers * 2 * spec.width + mixing * 5 * spec.width
     else:
-        kept = spec.layers * inside + mixing * 18 * spec.width
-    return BYTES * ((TRAINED_COPIES - 1) * parameters + tokens * kept)
+        kept = spec.layers * inside + (7 * spec.width if mixing else 0)
+    working = spec.mlp_width * 3 // 2
+    return BYTES * ((TRAINED_COPIES - 1) * parameters + tokens * (kept + working))
 
 
 def cache_bytes(

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from limite.core.model.decoder import Decoder
 
 DTYPES = {"bfloat16": torch.bfloat16, "float32": torch.float32}
-SLICE_TOKENS = 512
-"""The tokens whose logits exist at once; no more do, however long a row is."""
+LOGITS_BYTES = 504_000_000
+"""The most that logits take: what the head's kernel bounds its scratch to."""
 
 
 @attrs.frozen(kw_only=True)
@@ -158,6 +158,11 @@ class Demand:
         return sum(parameter.numel() for parameter in self.decoder.parameters())
 
     @property
+    def logits_each(self) -> int:
+        """The bytes of all logits of a token."""
+        return (self.decoder.spec.padded_vocabulary or 0) * self.machine.item
+
+    @property
     def trains(self) -> bool:
         return hasattr(self.stage, "optimizer")
 
@@ -248,18 +253,24 @@ def optimizer(demand: Demand) -> Iterator[Part]:
 
 
 def gathered(demand: Demand) -> Iterator[Part]:
-    """A layer's whole weights at a time while it computes; all of them while it samples."""
+    """Two layers' whole weights at a time and all that is in none while it learns; all of them
+    while it samples."""
     machine = demand.machine
     if not machine.sharded or machine.gpus == 1:
         return
-    layers = max(demand.decoder.spec.layers, 1)
     if demand.trains:
-        layer = 2 * demand.parameters * machine.item // layers
-        yield Part(name="layers gathered", bytes=layer, at="learning")
+        size = gathered_bytes(Numbers.of(demand.decoder), demand.decoder.spec.layers, machine)
+        yield Part(name="layers gathered", bytes=size, at="learning")
     if demand.responses:
         yield Part(
             name="all weights gathered", bytes=demand.parameters * machine.item, at="sampling"
         )
+
+
+def gathered_bytes(numbers: Numbers, layers: int, machine: Machine) -> int:
+    """The most of whole weights that a GPU is given while it learns, and of whole gradients that
+    it has not given away: those of a layer, and of what is in none."""
+    return (3 * numbers.in_layers // max(layers, 1) + 2 * numbers.outside) * machine.item
 
 
 def others(demand: Demand) -> Iterator[Part]:
@@ -311,10 +322,9 @@ def activations(demand: Demand) -> Iterator[Part]:
 
 
 def logits(demand: Demand) -> Iterator[Part]:
-    """Of a slice of the tokens, in float32."""
+    """Of as many ids at once as there is scratch for."""
     if demand.trains:
-        vocabulary = demand.decoder.spec.padded_vocabulary or 0
-        size = min(demand.tokens, SLICE_TOKENS) * vocabulary * BYTES
+        size = min(demand.tokens * demand.logits_each, LOGITS_BYTES)
         yield Part(name="logits", bytes=size, at="learning")
 
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from limite.core.model.memory import BYTES, cache_bytes
+from limite.core.model.memory import cache_bytes
 from limite.core.recipe.memory_parts import (
     DTYPES,
+    LOGITS_BYTES,
     PARTS,
-    SLICE_TOKENS,
     Demand,
     Machine,
     MemoryPlan,
@@ -103,13 +103,12 @@ def most_tokens(demand: Demand, parts: Sequence[Part]) -> int:
     )
     room = demand.machine.gpu_bytes - others
     recompute = bool(getattr(demand.stage, "recompute", False))
-    # Both grow with the tokens, logits up to a slice of them.
-    each = activation_bytes(attrs.evolve(demand, fixed_tokens=SLICE_TOKENS), recompute=recompute)
-    logits_each = (demand.decoder.spec.padded_vocabulary or 0) * BYTES
-    slices = room - SLICE_TOKENS * logits_each
-    if slices >= each:
-        return slices * SLICE_TOKENS // each
-    return max(0, room * SLICE_TOKENS // (each + SLICE_TOKENS * logits_each))
+    each = activation_bytes(attrs.evolve(demand, fixed_tokens=1), recompute=recompute)
+    # Both grow with the tokens, logits up to their bound.
+    beyond = (room - LOGITS_BYTES) // each
+    if beyond * demand.logits_each >= LOGITS_BYTES:
+        return beyond
+    return max(0, room // (each + demand.logits_each))
 
 
 def gpus_needed(demand: Demand) -> int | None:

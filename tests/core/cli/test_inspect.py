@@ -50,7 +50,7 @@ TABLE = {
     "special ids": "begin 1, padding 0",
     "responses end at": "<eos> (2), from generation_config.json",
     "chat template": "none",
-    "to train": "about 145 KiB: weights, gradients, AdamW, and what the backward pass keeps of "
+    "to train": "about 150 KiB: weights, gradients, AdamW, and what the backward pass keeps of "
     "2 rows of 20 tokens, in float32",
     "to sample, float32": "34.7 KiB: weights 18.7 KiB, cache 8 KiB for each of 2 rows of 20 tokens",
     "to sample, bfloat16": "17.3 KiB: weights 9.34 KiB, cache 4 KiB for each of 2 rows of 20 "

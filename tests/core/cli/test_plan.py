@@ -13,11 +13,18 @@ import torch
 
 from limite.core.discover import load_registry
 from limite.core.errors import SettingsError
+from limite.core.kernels.tiles import TABLE
 from limite.core.model.init import build_decoder
 from limite.core.recipe.check import plans_of_file
 from limite.core.recipe.exchange_plan import Exchange, exchanges_of
 from limite.core.recipe.gpus import GPUS
-from limite.core.recipe.memory_parts import Machine, MemoryPlan, StageMemory, state_bytes
+from limite.core.recipe.memory_parts import (
+    LOGITS_BYTES,
+    Machine,
+    MemoryPlan,
+    StageMemory,
+    state_bytes,
+)
 from limite.core.recipe.models import model_named
 from limite.core.recipe.time_plan import times_of
 from limite.plugins.optimizers.adamw import AdamW
@@ -144,9 +151,25 @@ def test_the_most_tokens_are_those_that_fit(recompute: str) -> None:
         rl = next(part.bytes for part in stage(found, "rl").parts if part.name == "activations")
         fixed = stage(found, "rl").at("learning") - rl - parts(found, "rl")["logits"]
         each = rl / stage(found, "rl").tokens
-        logits = parts(found, "rl")["logits"] / min(stage(found, "rl").tokens, 512)
-        taken = fixed + most * each + min(most, 512) * logits
+        logits = parts(found, "rl")["logits"] / stage(found, "rl").tokens
+        taken = fixed + most * each + min(most * logits, LOGITS_BYTES)
         assert size - 2 * (each + logits) < taken <= size + each
+
+
+def test_logits_are_bounded_by_the_scratch_of_the_head(tmp_path: Path) -> None:
+    bounds = {
+        row.tile["SCRATCH"] * (2 if row.kind == "half" else 4)
+        for row in TABLE
+        if row.kernel == "indexed_logprob_backward" and row.kind != "interpreted"
+    }
+    assert bounds == {LOGITS_BYTES}
+    place = tmp_path / "large.toml"
+    place.write_text(
+        'name = "large"\nmodel = "limite-1b"\n[stages.rl]\ntype = "rl"\n'
+        "problems = { sources = { sum-chain = 1 } }\ngroups = 8\nrollouts = 8\n"
+        "max_tokens = 2016\n"
+    )
+    assert parts(plan(place, dtype="bfloat16"), "rl")["logits"] == LOGITS_BYTES
 
 
 def test_what_fits_on_more_gpus_is_told() -> None:

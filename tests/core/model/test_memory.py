@@ -45,5 +45,5 @@ def test_training_takes_copies_of_the_weights_and_what_layers_keep() -> None:
     spec = attrs.evolve(preset("limite-tiny"), vocabulary=10)
     # Width 64, MLP 176, 2 heads and 1 of keys and values, each of 32 channels, 4 layers.
     # Two layers mix earlier states.
-    kept = 4 * (6 * 64 + 4 * 176 + (3 * 2 + 2 * 1) * 32) + 2 * 18 * 64
+    kept = 4 * (6 * 64 + 4 * 176 + (6 * 2 + 4 * 1) * 32) + 7 * 64 + 3 * 88
     assert training_bytes(spec.filled(), 1000, 7) == 4 * (3 * 1000 + 7 * kept)

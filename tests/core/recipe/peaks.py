@@ -18,11 +18,14 @@ from limite.core.model.llama.spec import LlamaSpec
 from limite.core.model.memory import BYTES, training_bytes
 from limite.core.model.settings import DecoderSpec
 from limite.core.model.spec import ModelSpec
-from limite.core.recipe.memory_parts import SLICE_TOKENS, state_bytes
+from limite.core.recipe.memory_parts import state_bytes
 from limite.core.recipe.models import model_named
 from limite.core.train.replay import Row, replay
 from limite.plugins.optimizers.adamw import AdamW
 
+LONG = 1024
+TILE = 1 << 19
+"""The logits that the head of a processor holds at once."""
 SPECS: dict[str, DecoderSpec] = {
     "limite-tiny": model_named("limite-tiny").filled(55),
     "limite": ModelSpec(
@@ -33,6 +36,30 @@ SPECS: dict[str, DecoderSpec] = {
     ).filled(60),
 }
 ROWS = ((16, 64), (64, 32))
+OTHERS: dict[str, tuple[DecoderSpec, int, int]] = {
+    "qwen2": (
+        LlamaSpec(
+            width=192, layers=4, heads=6, kv_heads=2, head_width=32, mlp_width=512, context=LONG,
+            query_key_value_bias=True,
+        ).filled(4000), 8, 128,
+    ),
+    "mistral": (
+        LlamaSpec(
+            width=96, layers=10, heads=3, kv_heads=3, head_width=32, mlp_width=256, context=LONG
+        ).filled(4000), 3, 300,
+    ),
+    "limite, deep": (
+        ModelSpec(
+            width=64, layers=20, heads=4, kv_heads=1, head_width=16, mlp_width=160, context=LONG
+        ).filled(500), 6, 200,
+    ),
+    "limite, wide": (
+        ModelSpec(
+            width=256, layers=4, heads=4, kv_heads=4, head_width=64, mlp_width=1024, context=LONG
+        ).filled(3000), 2, 700,
+    ),
+}  # fmt: skip
+"""Models, rows and their length that nothing was fitted to."""
 
 
 def peak_bytes(call: Callable[[], None]) -> int:
@@ -68,13 +95,13 @@ def both(spec: DecoderSpec, rows: int, length: int, recompute: bool) -> dict[str
 
     learn()
     optimizer.step()
-    optimizer.zero_grad(set_to_none=True)
+    # The next micro-batch is measured beside the gradients of one before it.
     gc.collect()
     kept = state_bytes(decoder, AdamW())
     tokens = rows * length
-    logits = min(tokens, SLICE_TOKENS) * (spec.padded_vocabulary or 0) * BYTES
+    logits = BYTES * min(tokens * (spec.padded_vocabulary or 0), TILE)
     return {
-        "measured": size + kept + peak_bytes(learn),
+        "measured": 2 * size + kept + peak_bytes(learn),
         "planned": 2 * size + kept + training_bytes(spec, 0, tokens, recompute=recompute) + logits,
     }
 
@@ -85,6 +112,10 @@ def main() -> None:
         f"{name}, {rows} rows of {length}, recompute {again}": both(spec, rows, length, again)
         for name, spec in SPECS.items()
         for rows, length in ROWS
+        for again in (False, True)
+    } | {
+        f"{name}, {rows} rows of {length}, recompute {again}": both(spec, rows, length, again)
+        for name, (spec, rows, length) in OTHERS.items()
         for again in (False, True)
     }
     print(json.dumps(told))
