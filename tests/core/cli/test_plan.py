@@ -134,7 +134,9 @@ def test_no_two_parts_of_a_stage_have_one_name() -> None:
         names = [part.name for part in each.parts]
         assert len(names) == len(set(names)), names
     told = parts(plan(gpus=4), "rl")
-    assert told["all weights gathered"] == 4 * told["weights"] >= told["layers gathered"] > 0
+    assert told["all weights gathered"] == 4 * told["weights"]
+    # Whole gradients of a layer are beside whole weights of two, of which this model has no more.
+    assert 0 < told["layers gathered"] <= 2 * told["all weights gathered"]
 
 
 def test_a_stage_that_one_rank_does_alone_has_one_gpu() -> None:
