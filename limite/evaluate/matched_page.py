@@ -96,6 +96,7 @@ def _scores(found: Mapping[str, Any]) -> str:
         for each in found["measured"][stage]["recipes"]
     ]
     note = "Share of held-out responses that are right."
+    note += ability.cut_axis([(value, bounds) for _, value, bounds, _ in rows])
     chart = _chart("Accuracy", "accuracy-chart", note, rows, zero=False)
     return f"<h2>Accuracy</h2>{_table('Accuracy', told.score_rows(found))}{chart}"
 

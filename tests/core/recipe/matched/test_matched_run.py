@@ -23,6 +23,7 @@ from limite.core.recipe.rundir import RunDirectory
 from limite.core.recipe.trained import trained
 from limite.core.seeds import Seeds
 from limite.evaluate.matched import asked, comparison_of
+from limite.evaluate.matched_page import render
 from limite.evaluate.runs_compared import compare_runs
 from tests.core.recipe.matched.test_matched_check import PAIR, checked
 
@@ -68,6 +69,13 @@ def test_a_variant_alone_is_the_same_run(done: MatchedResult, tmp_path: Path) ->
         for path in (alone.path, done.path / "simplicial-2")
     )
     assert ours["files"]["model.safetensors"] == theirs["files"]["model.safetensors"]
+
+
+def test_the_page_says_where_its_axis_of_accuracies_begins(done: MatchedResult) -> None:
+    found = json.loads(json.dumps(done.comparison))
+    for each in found["measured"]["after"]["recipes"]:
+        each |= {"estimate": 0.5, "over_problems": [0.4, 0.6], "over_both": [0.4, 0.6]}
+    assert "are right. The axis begins at 37.6%, not at 0." in render(found)
 
 
 def test_what_was_matched_is_read_from_the_runs(done: MatchedResult) -> None:
