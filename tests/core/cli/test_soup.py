@@ -16,23 +16,12 @@ from limite.core.model.llama.spec import LlamaSpec
 from limite.core.pretrained.save import save_pretrained
 from limite.core.recipe.engine import start
 from tests.core.pretrained.words import write_words
+from tests.tiny_recipe import head, taught
 
 SPEC = LlamaSpec(
     width=16, layers=1, heads=2, kv_heads=1, head_width=8, mlp_width=24, context=64,
     vocabulary=370,
 )  # fmt: skip
-RUN = """
-name = "toy"
-seed = {seed}
-loggers = ["jsonl"]
-model = "{model}"
-[stages.sft]
-type = "sft"
-problems.sources.linear-equation = 1
-documents = 4
-steps = 1
-batch = 2
-"""
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +31,8 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for seed, name in enumerate("abc"):
         save_pretrained(build_decoder(SPEC.filled(), seed), folder / name)
         write_words(folder / name, generation={"eos_token_id": 0})
-    (folder / "toy.toml").write_text(RUN.format(seed=1, model=folder / "a"))
+    model = f'seed = 1\nmodel = "{folder / "a"}"\n'
+    (folder / "toy.toml").write_text(head("toy", model) + taught("linear-equation"))
     start(folder / "toy.toml", out=folder / "runs", name="toy", echo=lambda _line: None)
     problems = [
         {"problem": f"{n}+{n}=?", "answer": {"type": "integer", "value": str(2 * n)}}
