@@ -15,6 +15,7 @@ from limite.core.recipe.report import (
     paired,
     parts,
     samples,
+    seeds,
     shell,
     summary,
     words,
@@ -38,11 +39,14 @@ def render(run: Run) -> str:
     """The whole page as text."""
     found = summary.evaluations(run)
     table = summary.gates(run)
+    crowded = seeds.without_own_curves(run)
+    alone = [stage for stage in run.stages if stage.name not in crowded]
     with canvas.drawing():
         sections = [
             ("stages", "Stages", _stages(run, found, table)),
             ("accuracy", "Held-out accuracy", ability.accuracy(run, found)),
-            *((f"stage-{s.number}", f"Curves of {s.name}", _curves(s)) for s in run.stages),
+            ("seeds", "Seeds together", seeds.section(run, found)),
+            *((f"stage-{s.number}", f"Curves of {s.name}", _curves(s)) for s in alone),
             *((f"soup-{s.number}", f"Models of {s.name}", averages.section(s)) for s in run.stages),
             ("families", "Accuracy by family", ability.families(run, found)),
             ("problems", "Problem by problem", paired.section(run)),
