@@ -39,19 +39,18 @@ def render(run: Run) -> str:
     """The whole page as text."""
     found = summary.evaluations(run)
     table = summary.gates(run)
-    crowded = seeds.without_own_curves(run)
-    alone = [stage for stage in run.stages if stage.name not in crowded]
+    alone = seeds.uncrowded(run)
     with canvas.drawing():
         sections = [
             ("stages", "Stages", _stages(run, found, table)),
             ("accuracy", "Held-out accuracy", ability.accuracy(run, found)),
             ("seeds", "Seeds together", seeds.section(run, found)),
-            *((f"stage-{s.number}", f"Curves of {s.name}", _curves(s)) for s in alone),
+            *((f"stage-{s.number}", f"Curves of {s.name}", _curves(s)) for s in alone.stages),
             *((f"soup-{s.number}", f"Models of {s.name}", averages.section(s)) for s in run.stages),
-            ("families", "Accuracy by family", ability.families(run, found)),
+            ("families", "Accuracy by family", ability.families(alone, summary.evaluations(alone))),
             ("problems", "Problem by problem", paired.section(run)),
             ("gates", "Health gates", _gates(run, table)),
-            ("samples", "Sample responses", _samples(run)),
+            ("samples", "Sample responses", _samples(alone)),
             ("recipe", "Recipe", _recipe(run)),
             ("receipt", "Receipt", _receipt(run)),
         ]

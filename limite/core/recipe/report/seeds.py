@@ -59,10 +59,23 @@ def together(run: Run) -> set[str]:
     return {stage.name for stages in _alike(run) for stage in stages}
 
 
-def without_own_curves(run: Run) -> set[str]:
-    """The same, where they are too many for curves of each to be read."""
+def uncrowded(run: Run) -> Run:
+    """The run, less stages that are drawn together where they are too many to be read one by one.
+
+    What measured them is left out as well.
+    """
     names = together(run)
-    return names if len(names) > MOST_ALONE else set()
+    if len(names) <= MOST_ALONE:
+        return run
+    return attrs.evolve(
+        run,
+        stages=[
+            stage
+            for stage in run.stages
+            if stage.name not in names
+            and not (stage.kind == "eval" and stage.settings.get("start") in names)
+        ],
+    )
 
 
 def corners(run: Run, found: Sequence[Evaluation]) -> list[Corner]:
@@ -94,8 +107,11 @@ def section(run: Run, found: Sequence[Evaluation]) -> str:
         + ("Dashed: the mean of all that stand beside each other. " if several else "")
         + "Stages that start from one share it: the band tells of what came after."
     )
-    if without_own_curves(run):
-        note += " Curves of each alone are left out; metrics.jsonl of each stage has the numbers."
+    if len(together(run)) > MOST_ALONE:
+        note += (
+            " Curves, families and samples of each alone are left out; the files of each stage "
+            "have them."
+        )
     text = f'<h2>Seeds together</h2><p class="note">{escape(note)}</p>{_table(every)}'
     for place, corner in enumerate(every):
         if corner.title:

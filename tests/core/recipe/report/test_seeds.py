@@ -115,7 +115,8 @@ def test_many_stages_have_no_curves_of_their_own(tmp_path: Path) -> None:
     assert len(seeds.together(run)) == 16
     html = page.render(run)
     assert "<h2>Curves of" not in html
-    assert "metrics.jsonl of each stage has the numbers" in html
+    assert "the files of each stage have them" in html
+    assert [stage.name for stage in seeds.uncrowded(run).stages] == ["sft"]
     assert html.count('aria-labelledby="seeds') == 8
 
 
