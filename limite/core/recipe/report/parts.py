@@ -9,6 +9,7 @@ from limite.core.recipe.report import charts
 from limite.core.recipe.report.curves import Panel
 from limite.core.recipe.report.words import escape, shorten
 
+MOST_ROWS = 48  # of a table that stands on the page at its full height
 MOST_CHARACTERS = 90  # of a name or a verdict in a table
 
 
@@ -68,14 +69,14 @@ def table(
 ) -> str:
     """A table in a box of its own, so that a narrow screen scrolls it and not the page.
 
-    One that may be ``tall`` is scrolled that way too.
+    One that may be ``tall`` is scrolled that way too, as is any with more than ``MOST_ROWS``.
     """
     heads = ""
     for column in columns:
         wear = ' class="n"' if column.endswith(":n") else ""
         heads += f'<th scope="col"{wear}>{escape(column.removesuffix(":n"))}</th>'
     body = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
-    wear = "box scroll tall" if tall else "box scroll"
+    wear = "box scroll tall" if tall or len(rows) > MOST_ROWS else "box scroll"
     return (
         f'<div class="{wear}" tabindex="0" role="region" aria-label="{escape(caption)}">'
         f"<table><caption>{escape(caption)}</caption><thead><tr>{heads}</tr></thead>"

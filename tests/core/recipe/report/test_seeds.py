@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from limite.core import jsonl
-from limite.core.recipe.report import page, read_run, seeds, summary
+from limite.core.recipe.report import page, parts, read_run, seeds, summary
 
 ACCURACY = {  # of each batch, by objective and seed
     ("grpo", 1): (0.4, 0.5, 0.6),
@@ -127,3 +127,9 @@ def test_stages_that_differ_in_more_than_a_seed_are_no_band(tmp_path: Path) -> N
     run = read_run(folder)
     assert seeds.together(run) == set()
     assert seeds.section(run, summary.evaluations(run)) == ""
+
+
+def test_a_table_of_many_rows_scrolls() -> None:
+    row = ["<td>1</td>"]
+    assert "box scroll tall" in parts.table("many", ["a"], [row] * (parts.MOST_ROWS + 1))
+    assert "box scroll tall" not in parts.table("few", ["a"], [row] * parts.MOST_ROWS)
