@@ -8,9 +8,10 @@ when rows are removed. Three things make it so.
 * Attention sums what a row sees in an order that follows from the row's own length and the
   capacity of the cache; and the capacity follows from the row's own prompt and budget, because
   requests of different capacity are sampled in different waves.
-* Rows, and tokens of prompts, always come in whole multiples of ``ROWS`` (copies fill them up).
-  Vectorised operators treat the last few elements of a tensor by other code than the rest, and
-  matrix products of fewer than 16 rows use other kernels: both round differently.
+* Rows, and tokens of prompts, always come in whole multiples of ``ROWS`` (copies fill them up), or
+  of fewer where ``limite.core.rollout.fewer_rows`` finds that they do. Vectorised operators treat
+  the last few elements of a tensor by other code than the rest, and matrix products of few rows
+  use other kernels: both round differently.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from limite.core.errors import LimiteError, RunFailed
 from limite.core.kernels.layout import Layout
 from limite.core.rollout.budget import check_response
 from limite.core.rollout.drawing import Drawing, Drawn
+from limite.core.rollout.fewer_rows import ROWS
 from limite.core.rollout.graphs import StepGraphs
 from limite.core.rollout.repetition import RepetitionDetector, Texts
 from limite.core.rollout.steps import PlainSteps, StepDecoder, Steps
@@ -36,7 +38,6 @@ from limite.core.rollout_kinds import Request
 from limite.core.tokenizer import Tokenizer
 from limite.core.types import FinishReason, Response
 
-ROWS = 32
 SLOTS = 1024  # rows at once, at most
 CAPACITY = 64  # tokens, the least
 UNIFORM_BLOCK = 64  # positions drawn ahead
@@ -57,8 +58,13 @@ class Sampler:
     every position are recorded with it, the drawn one in place of the last where it is not among
     them. With a ``detector`` a response that repeats itself ends where that is found. A prompt is
     read once for all its rows; without ``prefill_once`` again for each, to the same result. With
-    ``graphs`` steps are captured and played again, to the same result too.
+    ``graphs`` steps are captured and played again, to the same result too. ``multiple`` is what
+    rows come in multiples of, up to 64 of them; only one that keeps every bit may be set (see
+    ``fewer_rows``). More rows come in multiples of 32, since each number of them is recorded, or
+    captured, by itself.
     """
+
+    multiple: int = ROWS
 
     def __init__(
         self,
@@ -107,6 +113,10 @@ class Sampler:
         if self.graphs is None:
             return PlainSteps(self.decoder, self.drawing, cache.select(rows))
         return self.graphs.steps(self.decoder, self.drawing, cache, rows, policy_version)
+
+    def spare(self, count: int) -> int:
+        """How many copies fill up so many rows, or tokens of prompts."""
+        return -count % (self.multiple if count <= 2 * ROWS else ROWS)
 
     def generate(
         self, requests: Iterable[Request], policy_version: int
@@ -195,7 +205,7 @@ class _Wave:
 
     def _keep(self, columns: NDArray[np.int64]) -> NDArray[np.int64]:
         """Keeps these columns, filled up with copies of the first; which ones in the end."""
-        copies = np.repeat(columns[:1], -len(columns) % ROWS)
+        copies = np.repeat(columns[:1], self.sampler.spare(len(columns)))
         kept = np.concatenate([columns, copies])
         self.owners, self.keys = self.owners[kept], self.keys[kept]
         self.owners[len(columns) :] = -1
@@ -227,7 +237,7 @@ class _Wave:
         keys = [(prompt, 0 if once else row) for row, prompt in enumerate(prompts)]
         places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
         distinct = [prompt for prompt, _ in places]
-        while spare := -sum(map(len, distinct)) % ROWS:
+        while spare := self.sampler.spare(sum(map(len, distinct))):
             distinct.append((self.sampler.tokenizer.pad_id,) * min(spare, self.capacity))
         device, decoder = self.sampler.device, self.sampler.decoder
         layout = Layout.from_lengths([len(prompt) for prompt in distinct], device)
@@ -274,7 +284,7 @@ class _Wave:
         self.done[torch.tensor(found, dtype=torch.int64, device=self.sampler.device)] = True
 
     def _worth_removing(self, finished: int) -> bool:
-        if finished >= max(ROWS, self.sampler.compact_at * self.rows):
+        if finished >= max(self.sampler.multiple, self.sampler.compact_at * self.rows):
             return True
         # A finished row must not step over the end of its cache.
         return finished > 0 and self.longest_prompt + self.position > self.capacity

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import attrs
@@ -11,6 +11,8 @@ from limite.core.rollout_kinds import EngineContext, Policy, Request
 from limite.core.types import Response
 
 if TYPE_CHECKING:
+    from limite.core.model.decoder import Decoder
+    from limite.core.rollout.drawing import Drawing
     from limite.core.rollout.graphs import StepGraphs
 
 
@@ -19,7 +21,9 @@ class BuiltIn:
     """Samples in this process: exactly what the learner replays, and reproducible bit for bit.
 
     On a GPU a decoding step is captured as a graph for each number of rows and capacity, and played
-    again; ``graphs = false`` launches it operation by operation.
+    again; ``graphs = false`` launches it operation by operation. On a CPU a few steps tell at the
+    start whether batches of 8 or 16 rows leave every bit of a response as it is; if not, or with
+    ``fewer_rows = false``, they are filled up with copies to multiples of 32.
     """
 
     graphs: bool = attrs.field(
@@ -32,6 +36,11 @@ class BuiltIn:
             "unit": "GiB",
             "help": "caches of captured steps that are kept from batch to batch",
         },
+    )
+
+    fewer_rows: bool = attrs.field(
+        default=True,
+        metadata={"help": "on a CPU, batches of fewer than 32 rows where that keeps every bit"},
     )
 
     @property
@@ -50,6 +59,7 @@ class BuiltInRun:
         self._context = context
         self._settings = settings
         self._graphs: StepGraphs | None = None
+        self._multiples: dict[Hashable, int] = {}  # of rows, by what they follow from
 
     def generate(
         self, requests: Iterable[Request], policy: Policy, *, slots: int | None = None
@@ -70,7 +80,19 @@ class BuiltInRun:
             detector=context.detector,
             graphs=self._graphs,
         )
+        if settings.fewer_rows:
+            sampler.multiple = self._multiple(policy.decoder, sampler.drawing)
         return sampler.generate(requests, policy_version=policy.version)
+
+    def _multiple(self, decoder: Decoder, drawing: Drawing) -> int:
+        import torch
+
+        from limite.core.rollout.fewer_rows import fewest_rows
+
+        kind = (decoder.spec, decoder.dtype, drawing.identity, torch.get_num_threads())
+        if kind not in self._multiples:
+            self._multiples[kind] = fewest_rows(decoder, drawing)
+        return self._multiples[kind]
 
     def metrics(self) -> Mapping[str, float]:
         return {} if self._graphs is None else self._graphs.metrics()
