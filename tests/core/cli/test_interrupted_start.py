@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,14 @@ from limite.core.cli.main import main
 
 SAID = "stopped before anything began"
 INTERRUPTS = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nprint('went on')\n"
+
+
+@pytest.fixture(autouse=True)
+def heard() -> Iterator[None]:
+    """What a shell runs in the background begins with Ctrl-C ignored, and so do its programs."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("command", ["run", "eval", "export"])

@@ -198,7 +198,7 @@ def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
     for place in (tmp_path / "pipe", Path("/dev/zero")):
         with pytest.raises(LimiteError, match="got a pipe, a device or a folder"):
             TensorFile.open(place)
-    with pytest.raises(LimiteError, match="directory"):
+    with pytest.raises(LimiteError, match="expected a file, and this is a folder"):
         TensorFile.open(tmp_path)
     write_tensor_file(tmp_path / "model.safetensors", {})
     with pytest.raises(LimiteError, match=r"no such file; did you mean 'model\.safetensors'\?"):

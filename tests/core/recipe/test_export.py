@@ -378,7 +378,8 @@ def test_files_beside_come_from_the_directory_as_they_are(begun: Path, tmp_path:
         assert (tmp_path / "out" / name).read_bytes() == (begun / "start" / name).read_bytes()
     config = json.loads((tmp_path / "out" / "config.json").read_text())
     assert config == json.loads((begun / "start" / "config.json").read_text())
-    assert done.notes[0] == "stage 'second' has left no weights yet; these are those of 'first'"
+    left = "stage 'second' has left no weights (left out by --only); these are those of 'first'"
+    assert done.notes[0] == left
     kept = weights_of(begun / "run", "01-first/checkpoints/step-000002")
     ours = ModelDirectory.open(tmp_path / "out").load()
     assert all(torch.equal(value, kept[name]) for name, value in ours.named_parameters())

@@ -1,7 +1,8 @@
 """Reinforcement at several seeds, drawn as one: the mean of each batch and a band around it.
 
-Stages that differ in nothing but their seed are one line. Lines that differ in how they learn
-(objective, advantage, critic) and in nothing else stand side by side, under what they share.
+Stages that begin with the same weights and differ in nothing but their seed are one line. Lines
+that differ in how they learn (objective, advantage, critic) and in nothing else stand side by side,
+under what they share.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from limite.core.recipe.report.curves import Panel
 from limite.core.recipe.report.read import Run, StageRun
 from limite.core.recipe.report.summary import Evaluation
 from limite.core.recipe.report.words import escape
+from limite.core.recipe.stages import STAGE_KINDS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,7 +40,7 @@ class Band:
 
     name: str
     stages: Sequence[StageRun]
-    steps: Sequence[float]
+    steps: Sequence[float]  # those that every seed has reached
     mean: Sequence[float]
     low: Sequence[float]
     high: Sequence[float]
@@ -67,13 +69,14 @@ def uncrowded(run: Run) -> Run:
     names = together(run)
     if len(names) <= MOST_ALONE:
         return run
+    starts = _starts(run)
     return attrs.evolve(
         run,
         stages=[
             stage
             for stage in run.stages
             if stage.name not in names
-            and not (stage.kind == "eval" and stage.settings.get("start") in names)
+            and not (stage.kind == "eval" and starts[stage.name] in names)
         ],
     )
 
@@ -81,8 +84,10 @@ def uncrowded(run: Run) -> Run:
 def corners(run: Run, found: Sequence[Evaluation]) -> list[Corner]:
     """Every set of terms under which some stage has run at several seeds, in order."""
     by_terms: dict[str, list[list[StageRun]]] = {}
+    starts = _starts(run)
     for stages in _alike(run):
-        by_terms.setdefault(_key(stages[0], (*RULE, "seed")), []).append(stages)
+        terms = _key(stages[0], starts, (*RULE, "seed"))
+        by_terms.setdefault(terms, []).append(stages)
     titles = _titles([groups[0][0] for groups in by_terms.values()])
     measured = _measured(run, found)
     result = []
@@ -101,11 +106,12 @@ def section(run: Run, found: Sequence[Evaluation]) -> str:
     top = max(value for corner in every for band in corner.bands for value in band.high)
     several = any(len(corner.bands) > 1 for corner in every)
     note = (
-        "Stages that differ in their seed alone, as one: the line is the mean over seeds of the "
-        "accuracy sampled in each batch, on training problems, and the band reaches from the "
-        "lowest seed to the highest. "
+        "Stages with one start that differ in their seed alone, as one: the line is the mean over "
+        "seeds of the accuracy sampled in each batch, on training problems, and the band reaches "
+        "from the "
+        "lowest seed to the highest, as far as all seeds have come. "
         + ("Dashed: the mean of all that stand beside each other. " if several else "")
-        + "Stages that start from one share it: the band tells of what came after."
+        + "The band tells of what came after the start."
     )
     if len(together(run)) > MOST_ALONE:
         note += (
@@ -127,15 +133,39 @@ def section(run: Run, found: Sequence[Evaluation]) -> str:
 
 def _alike(run: Run) -> list[list[StageRun]]:
     groups: dict[str, list[StageRun]] = {}
+    starts = _starts(run)
     for stage in run.stages:
         if stage.kind == "rl" and stage.has(ACCURACY):
-            groups.setdefault(_key(stage, ("seed",)), []).append(stage)
-    return [stages for stages in groups.values() if len(stages) > 1]
+            groups.setdefault(_key(stage, starts, ("seed",)), []).append(stage)
+    return [stages for stages in groups.values() if len(stages) > 1 and _reached(stages)]
 
 
-def _key(stage: StageRun, without: Sequence[str]) -> str:
+def _starts(run: Run) -> dict[str, str]:
+    """The stage with whose weights each begins: where none is named, the last one that trains."""
+    starts: dict[str, str] = {}
+    last = ""
+    for stage in run.stages:
+        starts[stage.name] = str(stage.settings.get("start") or last)
+        kind = STAGE_KINDS.get(stage.kind)
+        if kind is not None and kind.trains:
+            last = stage.name
+    return starts
+
+
+def _key(stage: StageRun, starts: Mapping[str, str], without: Sequence[str]) -> str:
     kept = {name: value for name, value in stage.settings.items() if name not in without}
+    kept["start"] = starts[stage.name]
     return json.dumps(kept, sort_keys=True, default=str)
+
+
+def _reached(stages: Sequence[StageRun]) -> dict[float, list[float]]:
+    """By step, what each stage came to; the steps that all have a figure of, in order."""
+    values: dict[float, list[float]] = {}
+    for stage in stages:
+        for step, value in zip(stage.step_axis(), stage.column(ACCURACY), strict=True):
+            if math.isfinite(value):
+                values.setdefault(step, []).append(value)
+    return {step: values[step] for step in sorted(values) if len(values[step]) == len(stages)}
 
 
 def _titles(firsts: Sequence[StageRun]) -> list[str]:
@@ -186,7 +216,7 @@ def _shared(words_of: Sequence[Sequence[str]]) -> list[str]:
 
 def _measured(run: Run, found: Sequence[Evaluation]) -> dict[str, Evaluation]:
     """By the stage whose weights it measured: the first evaluation that compares."""
-    starts = {stage.name: str(stage.settings.get("start", "")) for stage in run.stages}
+    starts = _starts(run)
     measured: dict[str, Evaluation] = {}
     for evaluation in found:
         if evaluation.comparison is not None:
@@ -195,12 +225,8 @@ def _measured(run: Run, found: Sequence[Evaluation]) -> dict[str, Evaluation]:
 
 
 def _band(name: str, stages: Sequence[StageRun], measured: Mapping[str, Evaluation]) -> Band:
-    values: dict[float, list[float]] = {}
-    for stage in stages:
-        for step, value in zip(stage.step_axis(), stage.column(ACCURACY), strict=True):
-            if math.isfinite(value):
-                values.setdefault(step, []).append(value)
-    steps = sorted(values)
+    values = _reached(stages)
+    steps = list(values)
     pairs = [
         evaluation.comparison
         for stage in stages
@@ -277,6 +303,10 @@ def _range(band: Band) -> str:
     return f"{words.points(min(band.changes))} to {words.points(max(band.changes))}"
 
 
+def _count(band: Band, wording: str) -> int | str:
+    return band.wordings.count(wording) if band.changes else "–"
+
+
 def _table(every: Sequence[Corner]) -> str:
     titled = any(corner.title for corner in every)
     rows = [
@@ -288,8 +318,8 @@ def _table(every: Sequence[Corner]) -> str:
             parts.cell(words.percent(band.mean[-1]), "n"),
             parts.cell(_mean(band), "n"),
             parts.cell(_range(band), "n"),
-            parts.cell(band.wordings.count("improved"), "n"),
-            parts.cell(band.wordings.count("regressed"), "n"),
+            parts.cell(_count(band, "improved"), "n"),
+            parts.cell(_count(band, "regressed"), "n"),
         ]
         for corner in every
         for band in corner.bands

@@ -30,7 +30,7 @@ def a_run(folder: Path, rates: Sequence[float], kinds: Sequence[str] = ("grpo", 
                 continue
             name = f"{kind}-r{place}-{seed}"
             recipe += (
-                f'\n[stages.{name}]\ntype = "rl"\nseed = {seed}\n'
+                f'\n[stages.{name}]\ntype = "rl"\nstart = "sft"\nseed = {seed}\n'
                 f'objective = {{ type = "{kind}" }}\noptimizer = {{ lr = {rate} }}\n'
                 f'\n[stages.after-{name}]\ntype = "eval"\nstart = "{name}"\n'
             )
@@ -88,15 +88,42 @@ def test_one_objective_keeps_what_its_seeds_are_called(tmp_path: Path) -> None:
     assert [band.name for band in corner.bands] == ["grpo-r0"]
 
 
-def test_a_batch_that_one_seed_has_not_reached_is_of_the_others(tmp_path: Path) -> None:
+def test_a_band_ends_where_the_first_of_its_seeds_does(tmp_path: Path) -> None:
     folder = a_run(tmp_path, [1e-3], kinds=["grpo"])
     metrics = next(folder.glob("stages/*-grpo-r0-1/metrics.jsonl"))
-    metrics.write_text(metrics.read_text().splitlines(keepends=True)[0])
+    metrics.write_text("".join(metrics.read_text().splitlines(keepends=True)[:2]))
     (corner,) = corners_of(folder)
     (band,) = corner.bands
-    assert band.steps == [1, 2, 3]
-    assert band.mean == pytest.approx([0.35, 0.5, 0.9])
-    assert band.low == [0.3, 0.5, 0.9]
+    assert band.steps == [1, 2]
+    assert band.mean == pytest.approx([0.35, 0.5])
+    assert band.low == [0.3, 0.5]
+
+
+def test_stages_that_follow_each_other_are_no_seeds(tmp_path: Path) -> None:
+    folder = a_run(tmp_path, [1e-3], kinds=["grpo"])
+    recipe = folder / "recipe.toml"
+    recipe.write_text(recipe.read_text().replace('start = "sft"\n', ""))
+    run = read_run(folder)
+    assert seeds.together(run) == set()  # the second begins with the weights of the first
+    assert seeds.section(run, summary.evaluations(run)) == ""
+
+
+def test_an_evaluation_that_names_no_start_is_of_the_stage_before(tmp_path: Path) -> None:
+    folder = a_run(tmp_path, [1e-3], kinds=["grpo"])
+    recipe = folder / "recipe.toml"
+    recipe.write_text(re.sub(r'start = "grpo-r0-\d"\n', "", recipe.read_text()))
+    (corner,) = corners_of(folder)
+    assert corner.bands[0].changes == [0.1, -0.04]
+
+
+def test_seeds_that_were_not_measured_have_no_counts(tmp_path: Path) -> None:
+    folder = a_run(tmp_path, [1e-3], kinds=["grpo"])
+    for results in folder.glob("stages/*/results.json"):
+        results.unlink()
+    text = page.render(read_run(folder))
+    row = text[text.index("<tbody>", text.index("<h2>Seeds together</h2>")) :]
+    cells = re.findall(r">([^<>]+)</t[hd]>", row[: row.index("</tr>")])
+    assert cells == ["grpo-r0", "2", "35.0%", "75.0%", "–", "–", "–", "–"]
 
 
 def test_the_page_has_the_table_and_a_chart_of_each(tmp_path: Path) -> None:
