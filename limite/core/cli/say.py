@@ -14,7 +14,7 @@ from limite.core.cli.check import show_plan
 from limite.core.cli.report import TOLD, show_comparison
 from limite.core.cli.table import show_table
 from limite.core.recipe.report.read import read_run
-from limite.core.recipe.report.remarks import remarks
+from limite.core.recipe.report.remarks import first_remarks
 
 if TYPE_CHECKING:
     from limite.core.recipe.cost import Plan
@@ -70,7 +70,7 @@ class Say:
             names, *found = claim_rows(result)
             self._speak(lambda: show_table(names, found, cut=False))
             self.line(scope_of(result))
-        told = remarks(read_run(result.path))
+        told = first_remarks(read_run(result.path))
         for text in ["", *told] if told else ():
             self.line(text)
         self.line("")

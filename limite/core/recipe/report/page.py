@@ -21,7 +21,7 @@ from limite.core.recipe.report import (
     words,
 )
 from limite.core.recipe.report.read import Run, StageRun
-from limite.core.recipe.report.remarks import remarks
+from limite.core.recipe.report.remarks import first_remarks
 from limite.core.recipe.report.summary import Evaluation, Gate
 from limite.core.recipe.report.words import escape
 
@@ -138,7 +138,7 @@ def _stages(run: Run, found: Sequence[Evaluation], table: Sequence[Gate]) -> str
         )
     columns = ("#:n", "Stage", "Verdict", "Kind", "Status", "Steps:n", "Time:n", "Tokens:n")
     table_of_stages = parts.table("Stages of the run, in order", columns, rows)
-    told = "".join(f'<p class="note">{escape(text)}.</p>' for text in remarks(run))
+    told = "".join(f'<p class="note">{escape(text)}.</p>' for text in first_remarks(run))
     return f"<h2>Stages</h2>{table_of_stages}{told}"
 
 

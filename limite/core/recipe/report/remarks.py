@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from limite.core.health.contrast import contrast_hint
@@ -18,16 +18,34 @@ TRIGGERS = {
     "unstable/held_out": "held-out problems were solved less often than before",
 }
 
+MOST = 12
+"""Of remarks of a kind: how many are told to a reader."""
+
 
 def remarks(run: Run) -> list[str]:
     """Those of all stages, in order, and then why some may not have improved."""
-    found = [
+    return [*_of_stages(run), *unimproved(run)]
+
+
+def first_remarks(run: Run) -> list[str]:
+    """The same to read: where stages are many, the first of a kind stand for the others."""
+    return [*_first(_of_stages(run)), *_first([*unimproved(run)])]
+
+
+def _of_stages(run: Run) -> list[str]:
+    return [
         f"{stage.name}: {text}"
         for stage in run.stages
         for text in (ending(stage), contrast(stage))
         if text
     ]
-    return [*found, *unimproved(run)]
+
+
+def _first(lines: Sequence[str]) -> list[str]:
+    left = len(lines) - MOST
+    if left <= 0:
+        return [*lines]
+    return [*lines[:MOST], f"and {words.plural(left, 'remark')} like these on later stages"]
 
 
 def ending(stage: StageRun) -> str:

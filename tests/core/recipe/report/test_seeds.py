@@ -11,6 +11,7 @@ import pytest
 
 from limite.core import jsonl
 from limite.core.recipe.report import page, parts, read_run, seeds, summary
+from limite.core.recipe.report.remarks import MOST, first_remarks, remarks
 
 ACCURACY = {  # of each batch, by objective and seed
     ("grpo", 1): (0.4, 0.5, 0.6),
@@ -160,3 +161,16 @@ def test_a_table_of_many_rows_scrolls() -> None:
     row = ["<td>1</td>"]
     assert "box scroll tall" in parts.table("many", ["a"], [row] * (parts.MOST_ROWS + 1))
     assert "box scroll tall" not in parts.table("few", ["a"], [row] * parts.MOST_ROWS)
+
+
+def test_of_many_remarks_the_first_stand_for_the_others(tmp_path: Path) -> None:
+    folder = a_run(tmp_path, [1e-3, 2e-3, 3e-3, 4e-3])
+    for results in folder.glob("stages/*/results.json"):
+        said = json.loads(results.read_text())
+        said["against"]["wording"] = "no observed difference"
+        results.write_text(json.dumps(said))
+    told = first_remarks(read_run(folder))
+    assert len(told) == MOST + 1
+    assert told[0].startswith("grpo-r0-1: no improvement")
+    assert len(remarks(read_run(folder))) == 16
+    assert told[-1] == "and 4 remarks like these on later stages"
