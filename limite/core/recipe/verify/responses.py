@@ -12,7 +12,7 @@ from limite.core.jsonl import read_jsonl, read_numbered
 from limite.core.recipe.context import model_of
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.rundir import METRICS, RECEIPT, ROLLOUTS
-from limite.core.recipe.stages import RL, Stage
+from limite.core.recipe.stages import RL, Distill, Stage
 from limite.core.recipe.verify.again import (
     budget_faults,
     figure_faults,
@@ -21,6 +21,7 @@ from limite.core.recipe.verify.again import (
     token_faults,
 )
 from limite.core.recipe.verify.finding import Findings
+from limite.core.recipe.verify.stage import check_left
 from limite.core.recipe.verify.written import check_written, is_written
 from limite.core.rollout.budget import check_response, is_finished
 from limite.core.rollout.store import DROPPED, read_groups
@@ -47,7 +48,9 @@ def check_rollouts(
     verdicts, rewards and the figures of a batch in the log are computed again.
     """
     root = folder / ROLLOUTS
-    if not root.is_dir():
+    if receipt is not None and receipt.get("steps") and _samples(receipt, recipe, name):
+        check_left(root, f"{receipt['steps']} batches were sampled", True, findings)
+    if not root.is_dir() or not any(root.iterdir()):
         return
     places = sorted(root.iterdir())
     versions = _versions(folder, recipe, name, findings)
@@ -91,6 +94,12 @@ def check_rollouts(
     last = receipt.get("steps") if receipt is not None else None
     if steps != list(range(1, len(steps) + 1)) or last not in (None, len(steps)):
         findings.wrong(root, f"holds {_stretches(steps)}; {RECEIPT} of its stage says {last} steps")
+
+
+def _samples(receipt: Mapping[str, Any], recipe: Recipe | None, name: str) -> bool:
+    """Whether a stage leaves a batch of responses at every step."""
+    stage = recipe.stages[name] if recipe is not None else None
+    return receipt.get("type") == "rl" or (isinstance(stage, Distill) and stage.on_policy)
 
 
 def _versions(

@@ -13,6 +13,7 @@ from limite.core.kinds import Verifier
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.stages import Eval
 from limite.core.recipe.verify.finding import Findings
+from limite.core.recipe.verify.stage import check_left
 from limite.core.rollout.budget import reasoning_is_closed
 from limite.core.rollout.grading import verdicts_on
 from limite.core.types import Answer, Problem
@@ -20,6 +21,22 @@ from limite.core.types import Answer, Problem
 RESULTS, RESPONSES = "results.json", "responses.jsonl.zst"
 STATUS = {"right": "ok", "wrong": "ok", "unreadable": "no_answer", "timed-out": "timeout"}
 """What records call the outcome of a verdict."""
+
+
+def check_left_by_eval(folder: Path, findings: Findings) -> None:
+    """A finished evaluation has results and responses, and so has every task of a suite."""
+    check_left(folder / RESULTS, "an evaluation has results", True, findings)
+    if not (folder / RESULTS).is_file():
+        return
+    with findings.around(folder / RESULTS):
+        results = read_json(folder / RESULTS)
+        if "suite" in results:
+            for task in results["tasks"]:
+                check_left(folder / task / RESULTS, "the suite has this task", True, findings)
+                check_left(folder / task / RESPONSES, "the suite has this task", True, findings)
+        else:
+            why = f"{RESULTS} has {results['total']} responses"
+            check_left(folder / RESPONSES, why, True, findings)
 
 
 def check_results(folder: Path, name: str, recipe: Recipe | None, findings: Findings) -> None:
@@ -56,7 +73,47 @@ def check_results(folder: Path, name: str, recipe: Recipe | None, findings: Find
         ):
             if counted != stated:
                 findings.wrong(place, f"{what}: {stated}, and {RESPONSES} has {counted}")
+        _check_all_there(folder / RESPONSES, lines, results, name, recipe, findings)
         _check_again(folder / RESPONSES, lines, name, recipe, must_end, findings)
+
+
+def _check_all_there(
+    place: Path,
+    lines: Sequence[tuple[int, Mapping[str, Any]]],
+    results: Mapping[str, Any],
+    name: str,
+    recipe: Recipe | None,
+    findings: Findings,
+) -> None:
+    """Every sample of every problem, once: as many as results, protocol and stage say."""
+    seen: dict[tuple[str, int], int] = {}
+    samples: dict[str, set[int]] = {}
+    for number, line in lines:
+        problem, index = line["problem_id"], line["sample_index"]
+        first = seen.setdefault((problem, index), number)
+        if first != number:
+            message = f"sample {index} of problem {problem} a second time; line {first} has it"
+            findings.wrong(place, message, number)
+        samples.setdefault(problem, set()).add(index)
+    told: dict[str, tuple[int | None, int | None]] = {
+        RESULTS: (results["problems"], results["samples"]),
+        "its protocol": (results["protocol"]["count"], results["protocol"]["samples"]),
+    }
+    stage = recipe.stages[name] if recipe is not None else None
+    if isinstance(stage, Eval) and stage.suite is None:
+        told["its stage"] = (stage.count, stage.samples)
+    for who, (problems, _) in told.items():
+        if problems is not None and len(samples) != problems:
+            findings.wrong(place, f"holds {len(samples)} problems; {who} says {problems}")
+            break
+    for who, (_, each) in told.items():
+        other = [name for name, have in samples.items() if each and have != set(range(each))]
+        if other:
+            have = sorted(samples[other[0]])
+            more = f"; so it is with {len(other)} problems" if len(other) > 1 else ""
+            message = f"problem {other[0]} has the samples {have}; {who} says {each} each{more}"
+            findings.wrong(place, message)
+            break
 
 
 def _check_again(

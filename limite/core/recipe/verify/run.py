@@ -21,7 +21,7 @@ from limite.core.recipe.rundir import RECEIPT, RECIPE, STAGES, RunDirectory
 from limite.core.recipe.stages import Stage
 from limite.core.recipe.verify.finding import Findings
 from limite.core.recipe.verify.responses import check_rollouts
-from limite.core.recipe.verify.results import check_results
+from limite.core.recipe.verify.results import check_left_by_eval, check_results
 from limite.core.recipe.verify.stability import check_stability
 from limite.core.recipe.verify.stage import (
     check_checkpoints,
@@ -31,6 +31,8 @@ from limite.core.recipe.verify.stage import (
     check_start,
 )
 from limite.core.recipe.verify.written import check_sampled
+
+LOGGER = "jsonl"
 
 
 @attrs.frozen(kw_only=True)
@@ -182,7 +184,7 @@ def _check_stage(
         return terms_at(terms_of(told, name), told.get(CHANGES, ()), run.stage_names, name, step)
 
     check_checkpoints(folder, name, terms if ran_here else None, findings)
-    check_logs(folder, receipt, findings)
+    check_logs(folder, receipt, ran_here and _logs(run), findings)
     check_stability(folder, name, recipe, receipt, findings)
 
     def stage_at(step: int) -> Stage:
@@ -195,6 +197,8 @@ def _check_stage(
 
     check_rollouts(folder, name, recipe, stage_at, receipt, findings)
     check_sampled(folder, name, recipe, receipt, findings)
+    if receipt is not None and receipt.get("type") == "eval":
+        check_left_by_eval(folder, findings)
     check_results(folder, name, recipe, findings)
 
 
@@ -202,6 +206,14 @@ def _bound(run: RunDirectory, name: str) -> Mapping[str, Any]:
     """What the run's receipt says of a finished stage; nothing of another."""
     found: Mapping[str, Any] = run.receipt().get(FINISHED, {}).get(name, {})
     return found
+
+
+def _logs(run: RunDirectory) -> bool:
+    """Whether the recipe has steps written to ``metrics.jsonl``: another logger may be all."""
+    loggers = run.receipt()["recipe"].get("loggers", (LOGGER,))
+    return any(
+        (each.get("type") if isinstance(each, Mapping) else each) == LOGGER for each in loggers
+    )
 
 
 def _chosen(run: RunDirectory) -> Collection[str]:

@@ -7,9 +7,13 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+import attrs
+
 from limite.core.checkpoint.manifest import MANIFEST, step_name, step_of, verify
 from limite.core.checkpoint.state import decode
-from limite.core.jsonl import dumps
+from limite.core.errors import LimiteError
+from limite.core.health.ratios import RatioHealth
+from limite.core.jsonl import dumps, read_numbered
 from limite.core.receipts import SEAL, differences, is_as_written, step_handed_on
 from limite.core.recipe.rundir import (
     CHECKPOINTS,
@@ -20,6 +24,10 @@ from limite.core.recipe.rundir import (
     hashes_of,
 )
 from limite.core.recipe.verify.finding import Findings
+
+SOUP = "soup"
+"""The type of a stage that has steps and no log of them."""
+FIGURES = frozenset(f"ratio/{each.name}" for each in attrs.fields(RatioHealth))
 
 
 def check_seal(place: Path, findings: Findings) -> None:
@@ -107,9 +115,20 @@ def _check_foreign(entry: Path, files: Collection[str], findings: Findings) -> N
             findings.wrong(place, f"{MANIFEST} of its checkpoint does not name it")
 
 
-def check_logs(folder: Path, receipt: Mapping[str, Any] | None, findings: Findings) -> None:
-    """A line of metrics for each step, in order; and health that names steps there were."""
+def check_logs(
+    folder: Path, receipt: Mapping[str, Any] | None, logged: bool, findings: Findings
+) -> None:
+    """A line of metrics for each step, in order; and health that names steps there were.
+
+    ``logged`` says that the recipe has its steps written to ``metrics.jsonl``.
+    """
+    made = (receipt or {}).get("steps")
+    if receipt is not None and made and receipt.get("type") != SOUP:
+        check_left(folder / METRICS, f"{made} steps were made", logged, findings)
     steps = _steps(folder / METRICS, findings)
+    gated = _gated(folder / METRICS)
+    if gated:
+        check_left(folder / HEALTH, f"{METRICS} says that gates were looked at", True, findings)
     for number, (line, step) in enumerate(steps, start=1):
         if step != number:
             findings.wrong(folder / METRICS, f"step {step} where step {number} was due", line)
@@ -119,12 +138,40 @@ def check_logs(folder: Path, receipt: Mapping[str, Any] | None, findings: Findin
             folder / METRICS,
             f"ends with step {steps[-1][1]}; {RECEIPT} of its stage says {receipt['steps']}",
         )
-    last = steps[-1][1] if steps else 0
+    last = steps[-1][1] if steps else made  # without metrics it is what the receipt says, if any
     before = 0
+    judged: set[int] = set()
     for line, step in _steps(folder / HEALTH, findings):
-        if not before <= step <= last:
+        if step < before or (last is not None and step > last):
             findings.wrong(folder / HEALTH, f"step {step} after step {before}, of {last}", line)
         before = step
+        judged.add(step)
+    unjudged = [step for step in gated if step not in judged]
+    if unjudged and judged:
+        findings.wrong(
+            folder / HEALTH, f"no line of step {unjudged[0]}, whose gates {METRICS} has figures of"
+        )
+
+
+def check_left(place: Path, why: str, due: bool, findings: Findings) -> None:
+    """What a stage wrote as it went is there and not empty; ``due`` says that it had to."""
+    if not place.exists():
+        if due:
+            findings.wrong(place, f"is gone; {why}")
+    elif not (any(place.iterdir()) if place.is_dir() else place.stat().st_size):
+        findings.wrong(place, f"is empty; {why}")
+
+
+def _gated(place: Path) -> list[int]:
+    """The steps whose line has the figures that health gates judge."""
+    try:
+        return [
+            int(line["step"])
+            for _, line in (read_numbered(place) if place.is_file() else ())
+            if isinstance(line, Mapping) and line.keys() >= FIGURES
+        ]
+    except (LimiteError, KeyError, TypeError, ValueError):
+        return []  # told as the log is read
 
 
 def _steps(place: Path, findings: Findings) -> list[tuple[int, int]]:

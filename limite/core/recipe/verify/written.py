@@ -14,6 +14,7 @@ from limite.core.recipe.runners.asking import graded
 from limite.core.recipe.stages import Asked, Distill, Preference
 from limite.core.recipe.verify.again import prompt_faults, regraded, token_faults
 from limite.core.recipe.verify.finding import Findings
+from limite.core.recipe.verify.stage import check_left
 from limite.core.rollout.budget import check_response, is_finished
 from limite.core.rollout.store import RESPONSE_FIELDS, read_groups
 from limite.core.types import Group, Response
@@ -70,14 +71,16 @@ def check_sampled(
     as the recipe says once the stage is finished. A response is right only if it came to its end.
     """
     root = folder / SAMPLED
-    if not root.is_dir():
-        return
     stage = recipe.stages[name] if recipe is not None else None
     settings: Asked | None = None
     if isinstance(stage, Preference) and stage.sampled is not None:
         settings = stage.sampled.asked
     elif isinstance(stage, Distill):
         settings = stage.asked
+    if receipt is not None and settings is not None and settings.count:
+        check_left(root, f"{settings.count} problems were asked", True, findings)
+    if not root.is_dir() or not any(root.iterdir()):
+        return
     asked: list[str] = []
     for place in sorted(root.iterdir()):
         with findings.around(place):
