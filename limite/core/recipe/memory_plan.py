@@ -49,8 +49,7 @@ def stage_memory(demand: Demand) -> StageMemory:
                 f"{wanted:,} responses of a GPU are sampled {at_once:,} at a time where all are "
                 f"of the full {tokens:,} tokens"
             )
-    if isinstance(demand.stage, (RL, SFT)):
-        notes += _uneven(demand)
+    notes += _uneven(demand)
     found = StageMemory(
         name=demand.name,
         type=demand.stage.kind,
@@ -112,12 +111,15 @@ def most_tokens(demand: Demand, parts: Sequence[Part]) -> int:
 
 
 def gpus_needed(demand: Demand) -> int | None:
-    """How many GPUs of the kind hold the learner, counted in doublings; None where none do."""
+    """How many GPUs of the kind hold the learner, counted in doublings over which its batch can be
+    shared out; None where none do."""
     if not (demand.machine.sharded and demand.stage.shared_out):
         return None
     gpus = demand.machine.gpus
     while (gpus := 2 * gpus) <= MOST_GPUS:
         more = attrs.evolve(demand, machine=attrs.evolve(demand.machine, gpus=gpus))
+        if [*_uneven(more)]:
+            continue
         parts = [part for made in PARTS for part in made(more)]
         if sum(each.bytes for each in parts if each.at != "sampling") <= more.machine.gpu_bytes:
             return gpus
@@ -125,11 +127,17 @@ def gpus_needed(demand: Demand) -> int | None:
 
 
 def _uneven(demand: Demand) -> Iterator[str]:
-    """Batches that do not go into the number of GPUs."""
+    """That a batch does not go into the number of GPUs, which `limite run` refuses."""
+    if not isinstance(demand.stage, (RL, SFT)):
+        return
     field = "groups" if isinstance(demand.stage, RL) else "batch"
-    count = int(getattr(demand.stage, field))
-    if count % demand.machine.gpus:
-        yield f"{field!r} ({count:,}) cannot be shared out evenly over {demand.machine.gpus} GPUs"
+    count, gpus = int(getattr(demand.stage, field)), demand.machine.gpus
+    if count % gpus:
+        fewer = next(each for each in range(gpus, 0, -1) if count % each == 0)
+        yield (
+            f"{field!r} ({count:,}) cannot be shared out evenly over {gpus:,} GPUs, so that "
+            f"'limite run' refuses it; it can over {fewer:,}"
+        )
 
 
 def _advice(demand: Demand, found: StageMemory) -> Iterator[str]:

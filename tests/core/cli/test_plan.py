@@ -102,7 +102,19 @@ def test_what_does_not_fit_is_told_with_what_would_help() -> None:
     assert "does not fit; it does with recompute = true" in stage(plan(gpu_bytes=most), "rl").notes
     few = stage(plan(gpu_bytes=most // 8), "rl")
     assert "does not fit; lower 'microbatch_tokens'" in few.notes
-    assert any("cannot be shared out evenly" in note for note in stage(plan(gpus=7), "rl").notes)
+    uneven = "'groups' (12) cannot be shared out evenly over 7 GPUs"
+    assert any(note.startswith(uneven) for note in stage(plan(gpus=7), "rl").notes)
+    assert any(note.endswith("it can over 6") for note in stage(plan(gpus=7), "rl").notes)
+
+
+def test_more_gpus_are_proposed_only_where_the_groups_go_into_them() -> None:
+    on_one = stage(plan(), "rl")
+    least = on_one.at("learning") // 2
+    assert "fits as it is on 4 such GPUs" in stage(plan(gpu_bytes=least), "rl").notes
+    for gpus in (4, 8):  # 12 groups do not go into 8, 16, 32, ...
+        told = stage(plan(gpus=gpus, gpu_bytes=1000), "rl").notes
+        assert any("does not fit" in note for note in told)
+        assert not any("such GPUs" in note for note in told)
 
 
 def test_caches_of_captured_steps_are_counted_as_long_as_they_are_kept() -> None:
