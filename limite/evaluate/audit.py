@@ -140,8 +140,13 @@ def _places(line: int, record: Mapping[str, Any], seen: _Seen) -> Iterator[Viola
 
 
 def _records(path: Path) -> Iterator[tuple[int, Any]]:
+    """Those of a file; where tokens are given and not counted, as in rollouts, with their count."""
     try:
-        yield from read_numbered(path)
+        for line, record in read_numbered(path):
+            counted = not isinstance(record, Mapping) or "generated_tokens" in record
+            if not counted and isinstance(record.get("completion_ids"), list):
+                record = {**record, "generated_tokens": len(record["completion_ids"])}
+            yield line, record
     except UnfinishedFile:
         return
 

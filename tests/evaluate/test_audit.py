@@ -50,6 +50,16 @@ def test_clean_responses_of_both_endings_are_native(tmp_path):
     assert found.responses == 2
 
 
+def test_tokens_that_are_given_need_no_count(tmp_path):
+    counted = [record(), record(1, ids=[5] * 10, reason="length"), record(2, ids=[5] * 11)]
+    bare = [
+        {key: value for key, value in each.items() if key != "generated_tokens"} for each in counted
+    ]
+    assert told(tmp_path, *bare)[1] == told(tmp_path, *counted)[1] != []
+    del bare[0]["completion_ids"]
+    assert "lacks 'generated_tokens'" in told(tmp_path, bare[0])[1][0]
+
+
 def test_responses_that_are_not_there_are_named(tmp_path):
     whole = [record(0), record(1), record(0, "q"), record(1, "q")]
     assert told(tmp_path, *whole)[0].missing == ""
