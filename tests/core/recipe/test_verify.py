@@ -434,7 +434,10 @@ def test_an_unfinished_stage_is_checked_as_far_as_it_came(run):
     unbound(run, "rl", "after")
     found = verify_run(run)
     assert found.violations == []
-    assert found.notes == ["stage 'rl' is not finished: what it has left so far is checked"]
+    assert found.notes == [
+        "2 of 4 stages are finished",
+        "stage 'rl' is not finished: what it has left so far is checked",
+    ]
     (folder / "checkpoints/step-000002/model.safetensors").write_bytes(b"")
     assert [each.file for each in verify_run(run).violations] == [
         "stages/03-rl/checkpoints/step-000002/model.safetensors"

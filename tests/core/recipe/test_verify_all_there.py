@@ -5,7 +5,9 @@ from __future__ import annotations
 import shutil
 
 import pytest
+from click.testing import CliRunner
 
+from limite.core.cli.main import cli
 from limite.core.jsonl import read_json, read_jsonl, write_json, write_jsonl
 from limite.core.receipts import read_receipt, write_receipt
 from limite.core.recipe.rundir import RunDirectory, hashes_of
@@ -140,3 +142,46 @@ def test_a_problem_that_is_left_out_is_missed_whatever_the_results_say(run):
     write_json(run / AFTER / "results.json", {**told, "protocol": results["protocol"]})
     sealed_again(run / AFTER)
     assert (RESPONSES, None, "holds 7 problems; its stage says 8") in wrong(run)
+
+
+def first_that(run, holds):
+    return next(at for at, line in enumerate(read_jsonl(run / RESPONSES)) if holds(line))
+
+
+@pytest.mark.parametrize(
+    ("field", "changed", "said"),
+    [
+        ("completion_ids", lambda ids: [*ids[:-2], 4 + (ids[-2] == 4), ids[-1]], "its text is"),
+        ("completion_ids", lambda ids: [*ids[:-2], 999, ids[-1]], "its response has the token 999"),
+        ("generated_tokens", lambda told: told + 1, "'generated_tokens' is"),
+        ("completion_budget", lambda _: 1, "tokens exceed its budget of 1"),
+        ("completion_budget", lambda told: told + 1, "its budget is 7 tokens, and its stage"),
+        ("finish_reason", lambda _: "length", "its finish reason is 'length' but its last"),
+        ("finish_reason", lambda _: "stop", "its text is"),
+    ],
+)
+def test_tokens_of_an_evaluation_are_looked_at(run, field, changed, said):
+    at = first_that(run, lambda line: line["finish_reason"] == "eos" and len(line["text"]) > 1)
+
+    def change(lines):
+        lines[at][field] = changed(lines[at][field])
+        if field == "finish_reason" and lines[at][field] == "stop":
+            lines[at]["text"] += "1"
+        return lines
+
+    found = evaluated_otherwise(run, change)
+    assert any(line == at + 1 and said in message for _, line, message in found), found
+
+
+def test_how_many_stages_are_finished_is_told(run):
+    """A run that has not come to its end, and one whose last stage was taken away, look alike."""
+    shutil.rmtree(run / AFTER)
+    receipt = read_receipt(run / "receipt.json")
+    del receipt["finished"]["after"]
+    write_receipt(run / "receipt.json", receipt)
+    found = verify_run(run)
+    assert found.violations == []
+    assert found.notes == ["3 of 4 stages are finished"]
+    command = CliRunner().invoke(cli, ["verify", str(run)])
+    assert command.exit_code == 0
+    assert "note: 3 of 4 stages are finished" in command.output

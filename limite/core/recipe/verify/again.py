@@ -35,7 +35,7 @@ def token_faults(response: Response, tokenizer: Tokenizer) -> Iterator[str]:
     natural = response.finish_reason == "eos"
     said = tokenizer.decode(response.completion_ids[: len(response.completion_ids) - natural])
     if said != response.text:
-        yield f"its text is {_short(response.text)}, and its tokens say {_short(said)}"
+        yield f"its text is {short(response.text)}, and its tokens say {short(said)}"
     yield from _list_faults(response)
 
 
@@ -142,5 +142,6 @@ def _at(values: Sequence[float], place: int) -> float | None:
     return values[place] if values else None
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
+    """A text as it is quoted in a message."""
     return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "...")

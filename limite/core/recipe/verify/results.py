@@ -13,6 +13,7 @@ from limite.core.kinds import Verifier
 from limite.core.recipe.recipe import Recipe
 from limite.core.recipe.stages import Eval
 from limite.core.recipe.verify.finding import Findings
+from limite.core.recipe.verify.measured import measured_faults
 from limite.core.recipe.verify.stage import check_left
 from limite.core.rollout.budget import reasoning_is_closed
 from limite.core.rollout.grading import verdicts_on
@@ -74,6 +75,9 @@ def check_results(folder: Path, name: str, recipe: Recipe | None, findings: Find
             if counted != stated:
                 findings.wrong(place, f"{what}: {stated}, and {RESPONSES} has {counted}")
         _check_all_there(folder / RESPONSES, lines, results, name, recipe, findings)
+        for number, line in lines:
+            for fault in measured_faults(line, results["protocol"], recipe):
+                findings.wrong(folder / RESPONSES, fault, number)
         _check_again(folder / RESPONSES, lines, name, recipe, must_end, findings)
 
 

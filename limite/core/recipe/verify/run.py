@@ -153,9 +153,16 @@ def _check_bound(run: RunDirectory, findings: Findings) -> None:
                     f"stage {name!r} is finished, and {RECEIPT} of the run does not say so yet: "
                     "limite resume adds it"
                 )
+    ended = [name for name in run.stage_names if name in bound or _left_receipt(run, name)]
+    if len(ended) < len(run.stage_names):
+        findings.notes.append(f"{len(ended)} of {len(run.stage_names)} stages are finished")
     for name in receipt.get(LEFT, ()):
         if not (run.path / name).is_file():
             findings.wrong(run.path / name, f"is gone; {RECEIPT} names it")
+
+
+def _left_receipt(run: RunDirectory, name: str) -> bool:
+    return (run.stage(name) / RECEIPT).is_file()
 
 
 def _check_stage(
