@@ -112,7 +112,7 @@ def test_a_suite_leaves_the_results_of_each_task(context):
         assert results["benchmark"]["sha256"] == sealed[task]["sha256"]
         assert results["total"] == sealed[task]["problems"]
     findings = Findings(root=made.directory)
-    check_results(made.directory, made.name, made.recipe, findings)
+    check_results(made.directory, made.name, made.recipe, True, findings)
     assert findings.counts["responses"] == sum(each["total"] for each in whole["tasks"].values())
     assert not findings.violations
 

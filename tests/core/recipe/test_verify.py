@@ -19,6 +19,8 @@ from limite.core.receipts import read_receipt, write_receipt
 from limite.core.recipe.engine import go_on
 from limite.core.recipe.rundir import RunDirectory, hashes_of
 from limite.core.recipe.verify import verify_run
+from limite.evaluate.compare import paired_difference
+from limite.evaluate.recounted import recounted
 
 
 @pytest.fixture
@@ -313,8 +315,10 @@ def evaluated_otherwise(run, change):
     change(lines)
     write_jsonl(folder / "responses.jsonl.zst", lines, sort_keys=True)
     results = read_json(folder / "results.json")
-    correct = sum(line["correct"] for line in lines)
-    write_json(folder / "results.json", {**results, "correct": correct})
+    results |= recounted(lines, results["samples"], results["confidence"])
+    before = read_json(run / "stages/02-before/results.json")
+    change_told = paired_difference(before, results, before_name="before", after_name="after")
+    write_json(folder / "results.json", {**results, "against": change_told})
     sealed_again(folder)
     return wrong(run)
 

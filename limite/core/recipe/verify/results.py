@@ -11,10 +11,12 @@ from limite.core.errors import LimiteError
 from limite.core.jsonl import read_json
 from limite.core.kinds import Verifier
 from limite.core.recipe.recipe import Recipe
-from limite.core.recipe.stages import Eval
+from limite.core.recipe.rundir import RunDirectory
+from limite.core.recipe.stages import Eval, Stage
 from limite.core.recipe.verify.finding import Findings
 from limite.core.recipe.verify.measured import measured_faults
 from limite.core.recipe.verify.stage import check_left
+from limite.core.recipe.verify.told import check_against, check_figures, check_tasks
 from limite.core.rollout.budget import reasoning_is_closed
 from limite.core.rollout.grading import verdicts_on
 from limite.core.types import Answer, Problem
@@ -40,14 +42,16 @@ def check_left_by_eval(folder: Path, findings: Findings) -> None:
             check_left(folder / RESPONSES, why, True, findings)
 
 
-def check_results(folder: Path, name: str, recipe: Recipe | None, findings: Findings) -> None:
+def check_results(
+    folder: Path, name: str, recipe: Recipe | None, same_code: bool, findings: Findings
+) -> None:
     """Results of an evaluation, or of each task of a suite, counted again from the responses.
 
     Texts and problems hash to what is said of them. Where a stage draws its own problems and has
     a verifier, every text is judged again; by protocols and within suites it is not.
     """
     for place in sorted(folder.glob(f"*/{RESULTS}")):
-        check_results(place.parent, name, recipe, findings)
+        check_results(place.parent, name, recipe, same_code, findings)
     if not (folder / RESULTS).is_file() or not (folder / RESPONSES).is_file():
         return
     place = folder / RESULTS
@@ -74,19 +78,48 @@ def check_results(folder: Path, name: str, recipe: Recipe | None, findings: Find
         ):
             if counted != stated:
                 findings.wrong(place, f"{what}: {stated}, and {RESPONSES} has {counted}")
-        _check_all_there(folder / RESPONSES, lines, results, name, recipe, findings)
+        stage = recipe.stages[name] if recipe is not None else None
+        before = len(findings.violations)
+        _check_all_there(folder / RESPONSES, lines, results, stage, findings)
+        if len(findings.violations) == before:  # figures of a part would all be others
+            asked = stage if isinstance(stage, Eval) else None
+            records = [line for _, line in lines]
+            check_figures(place, records, results, asked, same_code, findings)
         for number, line in lines:
             for fault in measured_faults(line, results["protocol"], recipe):
                 findings.wrong(folder / RESPONSES, fault, number)
         _check_again(folder / RESPONSES, lines, name, recipe, must_end, findings)
 
 
+def check_changes(
+    run: RunDirectory, name: str, recipe: Recipe, same_code: bool, findings: Findings
+) -> None:
+    """The change since the stage that one is compared with; of a suite, that of every task."""
+    stage, folder = recipe.stages[name], run.stage(name)
+    if not isinstance(stage, Eval) or not (folder / RESULTS).is_file():
+        return
+    tasks = [""]
+    with findings.around(folder / RESULTS):
+        whole = read_json(folder / RESULTS)
+        if "suite" in whole:
+            check_tasks(folder / RESULTS, whole, findings)
+            tasks = [*whole["tasks"]]
+    for task in tasks:
+        place = folder / task / RESULTS
+        if not place.is_file():
+            continue
+        earlier = run.path if stage.against is None else run.stage(stage.against)
+        names = (f"{stage.against}/{task}".rstrip("/"), f"{name}/{task}".rstrip("/"))
+        with findings.around(place):
+            there = earlier / task / RESULTS
+            check_against(place, read_json(place), stage, there, names, same_code, findings)
+
+
 def _check_all_there(
     place: Path,
     lines: Sequence[tuple[int, Mapping[str, Any]]],
     results: Mapping[str, Any],
-    name: str,
-    recipe: Recipe | None,
+    stage: Stage | None,
     findings: Findings,
 ) -> None:
     """Every sample of every problem, once: as many as results, protocol and stage say."""
@@ -103,7 +136,6 @@ def _check_all_there(
         RESULTS: (results["problems"], results["samples"]),
         "its protocol": (results["protocol"]["count"], results["protocol"]["samples"]),
     }
-    stage = recipe.stages[name] if recipe is not None else None
     if isinstance(stage, Eval) and stage.suite is None:
         told["its stage"] = (stage.count, stage.samples)
     for who, (problems, _) in told.items():

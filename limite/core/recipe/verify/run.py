@@ -21,7 +21,7 @@ from limite.core.recipe.rundir import RECEIPT, RECIPE, STAGES, RunDirectory
 from limite.core.recipe.stages import Stage
 from limite.core.recipe.verify.finding import Findings
 from limite.core.recipe.verify.responses import check_rollouts
-from limite.core.recipe.verify.results import check_left_by_eval, check_results
+from limite.core.recipe.verify.results import check_changes, check_left_by_eval, check_results
 from limite.core.recipe.verify.stability import check_stability
 from limite.core.recipe.verify.stage import (
     check_checkpoints,
@@ -206,7 +206,11 @@ def _check_stage(
     check_sampled(folder, name, recipe, receipt, findings)
     if receipt is not None and receipt.get("type") == "eval":
         check_left_by_eval(folder, findings)
-    check_results(folder, name, recipe, findings)
+    told = run.receipt()
+    same_code = ran_here and told.get("limite_sha256") == own_code_hash() and CHANGES not in told
+    check_results(folder, name, recipe, same_code, findings)
+    if recipe is not None:
+        check_changes(run, name, recipe, same_code, findings)
 
 
 def _bound(run: RunDirectory, name: str) -> Mapping[str, Any]:
