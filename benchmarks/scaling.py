@@ -16,14 +16,12 @@ on the machine shows, so leave it alone meanwhile.
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
 import os
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -161,6 +159,19 @@ def spec_of(name: str | None) -> DecoderSpec:
     ).filled(VOCABULARY)
 
 
+def shown(report: dict[str, Any]) -> Iterator[str]:
+    """The report as lines to read."""
+    weights, tokens = report["parameters"], report["tokens_per_process"]
+    yield f"{weights:,} weights, {tokens:,} tokens a process and step"
+    for way, each in report["step_s"].items():
+        yield f"{way:12} {1000 * each:8.1f} ms a step"
+    for way, told in report["efficiency"].items():
+        yield (
+            f"{way:12} {told['of_two_apart']:.1%} of two processes apart, "
+            f"{told['of_one_alone']:.1%} of one alone"
+        )
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--model", help="a model by its name")
@@ -168,7 +179,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--row-tokens", type=int, default=256)
     parser.add_argument("--steps", type=int, default=6, help="of each way in a round")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", "--out", type=Path)
+    parser.add_argument("--json", metavar="PATH", help="a file, a folder for one named, or -")
     asked = parser.parse_args(argv)
     spec = spec_of(asked.model)
     work = Work(spec=spec, tokens=asked.tokens, row_tokens=asked.row_tokens, steps=asked.steps)
@@ -189,20 +200,14 @@ def main(argv: Sequence[str] | None = None) -> int:
             for way in ("replicated", "sharded")
         },
     }  # fmt: skip
-    print(f"{parameters:,} weights, {asked.tokens:,} tokens a process and step")
-    for way, each in seconds.items():
-        print(f"{way:12} {1000 * each:8.1f} ms a step")
-    for way, told in report["efficiency"].items():
-        print(
-            f"{way:12} {told['of_two_apart']:.1%} of two processes apart, "
-            f"{told['of_one_alone']:.1%} of one alone"
-        )
+    if asked.json != "-":
+        print("\n".join(shown(report)))
     if asked.json is not None:
+        from benchmarks import pages
         from benchmarks.machine import describe
 
         device, versions = describe("cpu")
-        about = {"device": device, "versions": versions, **report}
-        asked.json.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+        pages.write({"device": device, "versions": versions, **report}, asked.json, "scaling")
     return 0
 
 
