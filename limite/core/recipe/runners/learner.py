@@ -24,6 +24,9 @@ from limite.core.train.deal import deal
 from limite.core.train.replay import Replay, Row, once_or_padded, pad_rows, parts, replay
 from limite.core.types import Metric, Totals
 
+NEAR_TOKENS = 1024
+"""Tokens that a processor reads together without gradient: activations of more leave its caches."""
+
 
 @attrs.frozen(kw_only=True, eq=False)
 class ScoredRow:
@@ -151,7 +154,10 @@ class Learner:
     def before_updates(self, rows: Sequence[ScoredRow]) -> list[Before]:
         """What the learner says of a batch before any update, in micro-batches."""
         found = []
-        for part in self.parts(rows):
+        most = self.stage.microbatch_tokens
+        if self.session.decoder.device.type == "cpu":
+            most = min(most, NEAR_TOKENS)
+        for part in self.parts(rows, most):
             plain = [attrs.evolve(row.row, listed=()) for row in part]
             with torch.no_grad():
                 said = self.replay(plain)
@@ -183,12 +189,14 @@ class Learner:
                 rows.append(attrs.evolve(row, weights=weights[: len(row.behavior_logp)]))
         return rows, {name: metric.result() for name, metric in metrics.items()}
 
-    def parts(self, rows: Sequence[ScoredRow]) -> list[list[ScoredRow]]:
-        """The rows in micro-batches that fit ``microbatch_tokens``."""
+    def parts(
+        self, rows: Sequence[ScoredRow], most_tokens: int | None = None
+    ) -> list[list[ScoredRow]]:
+        """The rows in micro-batches of ``most_tokens``, or of the stage's ``microbatch_tokens``."""
         cut = parts(
             self.session.decoder,
             [row.row for row in rows],
-            self.stage.microbatch_tokens,
+            self.stage.microbatch_tokens if most_tokens is None else most_tokens,
             share_prompts=self.stage.share_prompts,
         )
         return [[rows[index] for index in part] for part in cut]
