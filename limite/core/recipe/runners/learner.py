@@ -151,13 +151,15 @@ class Learner:
             share_prompts=self.stage.share_prompts,
         )
 
-    def before_updates(self, rows: Sequence[ScoredRow]) -> list[Before]:
-        """What the learner says of a batch before any update, in micro-batches."""
+    def before_updates(
+        self, rows: Sequence[ScoredRow], most_tokens: int | None = None
+    ) -> list[Before]:
+        """What the learner says of a batch before any update, in micro-batches.
+
+        Of ``most_tokens`` tokens, or of the stage's ``microbatch_tokens``.
+        """
         found = []
-        most = self.stage.microbatch_tokens
-        if self.session.decoder.device.type == "cpu":
-            most = min(most, NEAR_TOKENS)
-        for part in self.parts(rows, most):
+        for part in self.parts(rows, most_tokens):
             plain = [attrs.evolve(row.row, listed=()) for row in part]
             with torch.no_grad():
                 said = self.replay(plain)
@@ -241,7 +243,10 @@ class Learner:
     def finish(self, reading: Reading, rows: Sequence[ScoredRow]) -> None:
         """Measures those of ``rows`` that were not read, and tells of all."""
         rest = [row for row in rows if id(row) not in reading.read]
-        for part in self.before_updates(rest) if rest else ():
+        most = self.stage.microbatch_tokens
+        if self.session.decoder.device.type == "cpu":
+            most = min(most, NEAR_TOKENS)
+        for part in self.before_updates(rest, most) if rest else ():
             reading.sums += RatioSums.of(part.logp, part.behavior_logp, part.mask)
         reading.told(reading.sums.health())
 
