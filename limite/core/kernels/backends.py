@@ -1,4 +1,4 @@
-"""The four backends that come with limite, and which cases no kernel of theirs could run."""
+"""The five backends that come with limite, and which cases no kernel of theirs could run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,14 @@ import attrs
 if TYPE_CHECKING:
     import torch
 
-BUILT_IN = ("reference", "cpu", "interpret", "triton")
+BUILT_IN = ("reference", "cpu", "native", "interpret", "triton")
+
+NATIVE = frozenset({"rms_norm", "add_rms_norm", "rope", "swiglu", "attention", "attention_decode"})
+"""Operations of which there are kernels in C."""
+
+CHANNELS = 16
+"""Heads whose attention kernels in C compute have a multiple of so many channels: as vectors have,
+on any processor."""
 
 
 @attrs.frozen
@@ -39,6 +46,8 @@ def built_in_refusal(name: str, case: Case) -> str | None:
         return f"{case.dtype} is no floating dtype"
     if name in ("reference", "cpu"):
         return None
+    if name == "native":
+        return _native_refusal(case)
     if importlib.util.find_spec("triton") is None:
         return "Triton is not installed"
     if case.dtype.itemsize not in (2, 4):
@@ -55,6 +64,19 @@ def built_in_refusal(name: str, case: Case) -> str | None:
         return (
             "Triton was imported for compiled kernels before; set TRITON_INTERPRET=1 from the start"
         )
+    return None
+
+
+def _native_refusal(case: Case) -> str | None:
+    """As above, but for whether there is a compiler."""
+    if case.op not in NATIVE:
+        return f"there is none of {case.op}; there are of {', '.join(sorted(NATIVE))}"
+    if case.device != "cpu":
+        return f"kernels in C take tensors on the CPU, these are on {case.device}"
+    if str(case.dtype) != "torch.float32":
+        return f"kernels in C take float32, not {case.dtype}"
+    if case.op.startswith("attention") and case.width is not None and case.width % CHANNELS:
+        return f"kernels in C take heads of a multiple of {CHANNELS} channels, not {case.width}"
     return None
 
 

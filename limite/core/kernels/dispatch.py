@@ -1,9 +1,10 @@
 """Which implementation of an operation runs, and why.
 
-Four come with limite. ``reference`` is plain torch, as close to the formula as it gets, in any
-floating dtype on any device. ``cpu`` is plain torch made fast, the default without a GPU.
-``triton`` are compiled kernels, the default on one. ``interpret`` runs the same kernels, line by
-line and slowly, on CPU tensors, under Triton's interpreter.
+Five come with limite. ``reference`` is plain torch, as close to the formula as it gets, in any
+floating dtype on any device. ``cpu`` is plain torch made fast, the default without a GPU, except
+where ``native`` can run: kernels in C for float32, compiled for the processor at hand if there is a
+C compiler. ``triton`` are compiled kernels, the default on a GPU. ``interpret`` runs the same
+kernels, line by line and slowly, on CPU tensors, under Triton's interpreter.
 
 ``LIMITE_KERNELS`` forces one for every operation, or for single ones, by name:
 ``LIMITE_KERNELS=reference``, ``LIMITE_KERNELS=cpu,attention=my-attention``. So does
@@ -47,6 +48,10 @@ MODULES: Mapping[str, str] = {
     "linear_scan": "linear_scan",
 }
 """Every operation, and the file (of ``reference``, ``cpu`` and ``triton``) that holds it."""
+
+
+COMPILED = "compiled for this processor"
+"""Why kernels in C are chosen where nothing was asked for."""
 
 
 class KernelError(LimiteError, ValueError):
@@ -167,10 +172,11 @@ def select(
     return function
 
 
-def choose(case: Case, asked: str | None = None) -> Choice:
+def choose(case: Case, asked: str | None = None, *, traced: bool = False) -> Choice:
     """The implementation of a case, with the reason.
 
     ``asked`` is what ``LIMITE_KERNELS`` holds; None stands for ``use``, or else that variable.
+    ``traced`` says that ``torch.compile`` is to see into it.
     """
     wish = _asked() if asked is None else _wish(asked, _by_variable(asked))
     name = wish.single.get(case.op, wish.everywhere)
@@ -190,6 +196,12 @@ def choose(case: Case, asked: str | None = None) -> Choice:
         reason = f"not triton: {refusal}"
     else:
         reason = f"tensors on {case.device}"
+        if built_in_refusal("native", case) is None and not traced:
+            found = _built_in(case.op, "native")
+            refusal = found.refuses(case)
+            if refusal is None:
+                return Choice("native", COMPILED, found.load())
+            reason += f"; not native: {refusal}"
     for name in ("cpu", "reference"):
         found = _built_in(case.op, name)
         refusal = found.refuses(case)
@@ -242,6 +254,19 @@ def survey(cases: Iterable[Case], asked: str | None = None) -> Survey:
     for (source, name, why), ops in refused.items():
         faults[f"{source}: {name!r} cannot run {', '.join(dict.fromkeys(ops))}: {why}"] = None
     return Survey(choices, tuple(faults))
+
+
+def compiled() -> bool:
+    """Whether what no operation stands for, as sums over all weights, is left to kernels in C.
+
+    So it is where they are the choice for every operation that has one, asked for or not.
+    """
+    return _asked().everywhere in (None, "native") and _library().refusal() is None
+
+
+def _library() -> Any:
+    """Compiles kernels in C where that was not done before, so it is imported when needed."""
+    return importlib.import_module("limite.core.kernels.native.library")
 
 
 def names(op: str) -> tuple[str, ...]:
@@ -343,6 +368,9 @@ def _built_in(op: str, name: str) -> Implementation:
             return refusal
         if name == "interpret":
             os.environ["TRITON_INTERPRET"] = "1"  # Triton reads it when it is first imported
+        if name == "native":
+            missing: str | None = _library().refusal()
+            return missing
         own = getattr(importlib.import_module(path), "refuses", _never)
         return own(case)
 

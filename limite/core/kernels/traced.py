@@ -42,13 +42,13 @@ def _note(
 
     def chosen() -> dispatch.Choice:
         wishes.forced.set(names)
-        return dispatch.choose(dispatch.Case(op, device.type, dtype, width, option))
+        return dispatch.choose(dispatch.Case(op, device.type, dtype, width, option), traced=True)
 
     key = (op, device, dtype, width, option, variable if names is None else names)
     if key not in dispatch.traced:
         choice = Context().run(chosen)
         # Launches of kernels are not traced: the graph ends before them, and goes on after.
-        launches = choice.name in ("interpret", "triton")
+        launches = choice.name in ("interpret", "native", "triton")
         dispatch.traced[key] = _untraced(choice.function) if launches else choice.function
 
 

@@ -18,6 +18,7 @@ from limite.plugins.conformance.kernels.streams import outcome, require_outcome
 BACKENDS = [
     run.REFERENCE,
     run.CPU,
+    run.NATIVE,
     run.INTERPRET,
     pytest.param(run.TRITON, marks=pytest.mark.gpu),
 ]

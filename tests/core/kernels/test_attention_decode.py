@@ -18,6 +18,7 @@ from limite.plugins.conformance.kernels.run import Backend
 BACKENDS = [
     run.REFERENCE,
     run.CPU,
+    run.NATIVE,
     run.INTERPRET,
     pytest.param(run.TRITON, marks=pytest.mark.gpu),
 ]

@@ -54,11 +54,12 @@ class Backend:
 
 REFERENCE = Backend("reference", dtypes=(torch.float32, torch.float64))
 CPU = Backend("cpu", dtypes=(torch.float32, torch.float64, torch.bfloat16))
+NATIVE = Backend("native")
 INTERPRET = Backend("interpret", tiled=True, dtypes=(torch.float32, torch.float16))
 TRITON = Backend(
     "triton", device="cuda", tiled=True, dtypes=(torch.float32, torch.float16, torch.bfloat16)
 )
-BACKENDS = {each.name: each for each in (REFERENCE, CPU, INTERPRET, TRITON)}
+BACKENDS = {each.name: each for each in (REFERENCE, CPU, NATIVE, INTERPRET, TRITON)}
 
 Law = Callable[[Backend], None]
 

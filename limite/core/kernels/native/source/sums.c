@@ -1,0 +1,36 @@
+/* Sums over all elements of tensors, in double precision. */
+#include "vectors.h"
+
+#define SUMS 16
+
+/* The sum of squares of the elements from first to last, into `sums[part]`. */
+void squares(int64_t first, int64_t last, int64_t part, const float *values, double *sums) {
+    double each[SUMS] = {0};
+    int64_t at = first;
+    for (; at + SUMS <= last; at += SUMS)
+        for (int lane = 0; lane < SUMS; lane++)
+            each[lane] += (double)values[at + lane] * (double)values[at + lane];
+    for (; at < last; at++) each[0] += (double)values[at] * (double)values[at];
+    double sum = 0.0;
+    for (int lane = 0; lane < SUMS; lane++) sum += each[lane];
+    sums[part] = sum;
+}
+
+/* The same of the differences of two tensors, which are rounded to float as a tensor of them is. */
+void squared_differences(int64_t first, int64_t last, int64_t part, const float *a, const float *b,
+                         double *sums) {
+    double each[SUMS] = {0};
+    int64_t at = first;
+    for (; at + SUMS <= last; at += SUMS)
+        for (int lane = 0; lane < SUMS; lane++) {
+            const float difference = a[at + lane] - b[at + lane];
+            each[lane] += (double)difference * (double)difference;
+        }
+    for (; at < last; at++) {
+        const float difference = a[at] - b[at];
+        each[0] += (double)difference * (double)difference;
+    }
+    double sum = 0.0;
+    for (int lane = 0; lane < SUMS; lane++) sum += each[lane];
+    sums[part] = sum;
+}
