@@ -7,6 +7,7 @@ import gc
 import sys
 from collections.abc import Iterator
 
+from limite.core.cli.allocator import keep_freed_memory
 from limite.core.cli.groups import nothing_begun
 
 
@@ -17,6 +18,7 @@ def importing() -> Iterator[None]:
     Torch makes half a million objects that stay to the end. Looking for cycles among them, several
     times while they come and now and then afterwards, is a fifth of what importing takes.
     """
+    keep_freed_memory()
     collecting, first = gc.isenabled(), "torch" not in sys.modules
     gc.disable()
     try:

@@ -92,7 +92,7 @@ class Choice:
 
 
 _registered: dict[tuple[str, str], Implementation] = {}
-_chosen: dict[tuple[Any, ...], Callable[..., Any]] = {}
+_chosen: dict[tuple[Any, ...], Choice] = {}
 _times = 0  # that these were emptied
 traced: dict[tuple[Any, ...], Callable[..., Any]] = {}  # the same, for compiled code
 
@@ -158,18 +158,25 @@ def select(
 
     Where that is empty it is always the reference: nobody else needs to think of such cases.
     """
+    return selected(op, tensor, width, option).function
+
+
+def selected(
+    op: str, tensor: Tensor, width: int | None = None, option: str | None = None
+) -> Choice:
+    """The same, with its name."""
     if not tensor.numel():
-        return _built_in(op, "reference").load()
+        return Choice("reference", "nothing to compute", _built_in(op, "reference").load())
     asked = forced.get()
     if asked is None:
         asked = environment.get(encoded)
     key = (op, tensor.device, tensor.dtype, width, option, asked)
     chosen = _chosen
-    function = chosen.get(key)
-    if function is None:
+    choice = chosen.get(key)
+    if choice is None:
         case = Case(op, tensor.device.type, tensor.dtype, width, option)
-        function = chosen[key] = choose(case).function
-    return function
+        choice = chosen[key] = choose(case)
+    return choice
 
 
 def choose(case: Case, asked: str | None = None, *, traced: bool = False) -> Choice:

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import attrs
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
+
+from limite.core.kernels.native import library
 
 LARGEST = 64 << 20
 """Bytes that a function may write: what writes more is not held up by what lies in between."""
@@ -46,6 +48,17 @@ CONSTANT = frozenset({"arange", "full", "ones", "scalar_tensor", "zeros"})
 UNWRITTEN = frozenset({"empty", "empty_like", "empty_strided", "new_empty"})
 
 
+@attrs.frozen
+class Compiled:
+    """A kernel in C, and the rows that each part of it takes."""
+
+    name: str
+    bounds: tuple[int, ...]
+
+
+Operator = Callable[..., Any] | Compiled
+
+
 @attrs.frozen(eq=False)
 class Tape:
     """A recording at the memory that it reads and writes."""
@@ -53,6 +66,7 @@ class Tape:
     inputs: Sequence[Tensor]
     calls: Sequence[Callable[[], Any]]
     result: Tensor
+    kept: Sequence[Tensor]  # which calls know by their addresses alone
 
     def play(self, *inputs: Tensor) -> Tensor:
         """What the function gives for ``inputs``, in new memory."""
@@ -94,7 +108,7 @@ class Recording:
     inputs: Sequence[View]
     outside: Sequence[int]  # numbers of the tensors given
     bytes: Sequence[int]  # of the memory that operators write
-    calls: Sequence[tuple[Callable[..., Any], tuple[Any, ...], Mapping[str, Any]]]
+    calls: Sequence[tuple[Operator, tuple[Any, ...], Mapping[str, Any]]]
     result: View
     shapes: tuple[Any, ...]  # of all tensors given
 
@@ -106,19 +120,18 @@ class Recording:
         memory = [_storage(size) for size in sizes]
         memory += [given[number].untyped_storage() for number in self.outside]
         memory += [_storage(size) for size in self.bytes]
-
-        return Tape(
-            [view.on(memory) for view in self.inputs],
-            [
-                partial(
-                    function,
-                    *(_there(each, memory) for each in arguments),
-                    **{name: _there(each, memory) for name, each in named.items()},
-                )
-                for function, arguments, named in self.calls
-            ],
-            self.result.on(memory),
-        )
+        calls: list[Callable[[], Any]] = []
+        kept: list[Tensor] = []
+        for function, arguments, named in self.calls:
+            bound = [_there(each, memory) for each in arguments]
+            if isinstance(function, Compiled):
+                calls.append(library.Call(function.name, function.bounds, bound).bind())
+                kept += _tensors(bound)
+            else:
+                options = {name: _there(each, memory) for name, each in named.items()}
+                calls.append(partial(function, *bound, **options))
+        inputs = [view.on(memory) for view in self.inputs]
+        return Tape(inputs, calls, self.result.on(memory), kept)
 
 
 def record(
@@ -164,12 +177,37 @@ class _Recorder(TorchDispatchMode):
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.calls: list[tuple[Callable[..., Any], tuple[Any, ...], Mapping[str, Any]]] = []
+        self.calls: list[tuple[Operator, tuple[Any, ...], Mapping[str, Any]]] = []
         self.memory: dict[int, _Memory] = {}  # by address: nothing is freed before the end
         self.constant: set[int] = set()
         self.kept: list[Tensor] = []
         self.bytes = 0
         self.refused = False
+        self.outer: list[library.Listener | None] = []
+
+    def __enter__(self) -> Self:
+        self.outer.append(library.told.listener)
+        library.told.listener = self.compiled
+        entered: Self = super().__enter__()  # type: ignore[no-untyped-call]
+        return entered
+
+    def __exit__(self, *raised: Any) -> None:
+        super().__exit__(*raised)  # type: ignore[no-untyped-call]
+        library.told.listener = self.outer.pop()
+
+    def compiled(self, call: library.Call) -> None:
+        """Notes a kernel in C, of which torch knows nothing."""
+        if self.refused:
+            return
+        self.kept += call.tensors
+        if any(_address(each) in self.constant for each in call.written):
+            self._refuse()
+        else:
+            self._add(Compiled(call.name, tuple(call.bounds)), tuple(call.arguments), {})
+
+    def _refuse(self) -> None:
+        self.refused = True
+        self.calls, self.kept, self.memory = [], [], {}
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -192,8 +230,7 @@ class _Recorder(TorchDispatchMode):
             try:
                 self._note(func, args, named, result)
             except _CannotRecord:
-                self.refused = True
-                self.calls, self.kept, self.memory = [], [], {}
+                self._refuse()
         return result
 
     def _note(
@@ -243,7 +280,7 @@ class _Recorder(TorchDispatchMode):
             raise _CannotRecord
 
     def _add(
-        self, function: Callable[..., Any], arguments: tuple[Any, ...], named: Mapping[str, Any]
+        self, function: Operator, arguments: tuple[Any, ...], named: Mapping[str, Any]
     ) -> None:
         for tensor in _tensors((*arguments, *named.values())):
             memory = self.memory.get(_address(tensor))

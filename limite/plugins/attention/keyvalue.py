@@ -7,8 +7,10 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
+from limite.core.kernels import dispatch
 from limite.core.kernels.layout import Layout
 from limite.core.kernels.moment import Moment
+from limite.core.kernels.native import attention_decode as native
 from limite.core.model.attention import LayerCache
 
 
@@ -61,6 +63,13 @@ class KeyValueCache(LayerCache):
         return self.values.shape[2]
 
     @property
+    def compiled(self) -> bool:
+        """Whether kernels in C read it at this moment: they look at how long each row is."""
+        values = self.values
+        name = dispatch.selected("attention_decode", values, values.shape[-1]).name
+        return self.by_channel and name == "native"
+
+    @property
     def bytes(self) -> int:
         return self.stored_keys.nbytes + self.values.nbytes
 
@@ -104,6 +113,9 @@ class KeyValueCache(LayerCache):
 
     def append_one(self, keys: Tensor, values: Tensor, moment: Moment) -> None:
         """Stores one token ``[R, kv_heads, D]`` of each row."""
+        if self.compiled:
+            native.append(keys, values, moment.lengths, self.stored_keys, self.values)
+            return
         rows, kv_heads, slots, width = self.values.shape
         memo = ("append", slots, kv_heads, width)
         if memo not in moment.memo:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Hashable
 from functools import lru_cache
 
 import attrs
@@ -36,8 +37,17 @@ class Decided:
     """Which tiles of a cache are read, and which of them all rows see in whole, or some not."""
 
     slots: int
+    width: int
+    dtype: torch.dtype
+    cache: KeyValueCache = attrs.field(eq=False)  # one of those that are so
 
-    def __call__(self, longest: int, shortest: int) -> tuple[int, int, int, bool]:
+    @classmethod
+    def of(cls, cache: KeyValueCache) -> Decided:
+        return cls(cache.slots, cache.values.shape[-1], cache.values.dtype, cache)
+
+    def __call__(self, longest: int, shortest: int) -> Hashable:
+        if self.cache.compiled:  # every row reads what it has; nothing is decided beforehand
+            return None
         ends = _ends(self.slots)
         return (
             bisect_left(ends, longest),
@@ -159,7 +169,7 @@ class WindowMixer(AttentionMixer):
 
     def decided(self, cache: KeyValueCache) -> Decided | None:
         narrower = self.window is not None and self.window < cache.slots
-        return None if narrower else Decided(cache.slots)
+        return None if narrower else Decided.of(cache)
 
     def step(
         self,

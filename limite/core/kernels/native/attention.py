@@ -1,4 +1,4 @@
-"""Attention of short packed rows, compiled, with its gradients; all else is the ``cpu`` kernel's."""
+"""Attention of short packed rows, compiled, with its gradients; else the ``cpu`` kernel's."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def attention(
 
 
 def _strided(streams: list[Tensor]) -> list[Argument]:
-    """Every tensor with its strides of tokens and heads, of those that lie channel beside channel."""
+    """Every tensor with its strides of tokens and of heads; channels lie side by side."""
     given: list[Argument] = []
     for each in streams:
         if each.stride(-1) != 1:

@@ -81,7 +81,7 @@ def _name(arguments: list[str]) -> str:
 
 @cache
 def _processor() -> tuple[str, ...]:
-    """What tells processors with other instructions apart; the machine's name where nothing does."""
+    """What tells apart processors of other instructions, or else the machine's name."""
     with contextlib.suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
         known = ("model name", "flags", "Features", "CPU part", "CPU implementer")

@@ -29,11 +29,15 @@ SIGNATURES: Mapping[str, str] = {
     "attention": "riiriiriirriiiififwww",
     "attention_backward": "riiriiriirriiiififrrrrwwww",
     "squares": "rw",
-    "squared_differences": "rrw",
 }
 """Arguments behind the part's own: tensors that are read (r) or written (w), integers, floats."""
 
-TYPES = {"r": ctypes.c_void_p, "w": ctypes.c_void_p, "i": ctypes.c_int64, "f": ctypes.c_float}
+TYPES: Mapping[str, Any] = {
+    "r": ctypes.c_void_p,
+    "w": ctypes.c_void_p,
+    "i": ctypes.c_int64,
+    "f": ctypes.c_float,
+}
 
 Argument = Tensor | int | float | None
 

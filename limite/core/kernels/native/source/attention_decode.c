@@ -10,6 +10,7 @@ void append(int64_t first, int64_t last, int64_t part, const float *keys, int64_
             float *stored_keys, float *stored_values) {
     (void)part;
     for (int64_t row = first; row < last; row++) {
+        if (lengths[row] < 1) continue;
         const int64_t slot = (lengths[row] - 1) % slots;
         for (int64_t head = 0; head < kv_heads; head++) {
             const float *key = keys + row * keys_row + head * keys_head;

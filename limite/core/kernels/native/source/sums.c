@@ -15,22 +15,3 @@ void squares(int64_t first, int64_t last, int64_t part, const float *values, dou
     for (int lane = 0; lane < SUMS; lane++) sum += each[lane];
     sums[part] = sum;
 }
-
-/* The same of the differences of two tensors, which are rounded to float as a tensor of them is. */
-void squared_differences(int64_t first, int64_t last, int64_t part, const float *a, const float *b,
-                         double *sums) {
-    double each[SUMS] = {0};
-    int64_t at = first;
-    for (; at + SUMS <= last; at += SUMS)
-        for (int lane = 0; lane < SUMS; lane++) {
-            const float difference = a[at + lane] - b[at + lane];
-            each[lane] += (double)difference * (double)difference;
-        }
-    for (; at < last; at++) {
-        const float difference = a[at] - b[at];
-        each[0] += (double)difference * (double)difference;
-    }
-    double sum = 0.0;
-    for (int lane = 0; lane < SUMS; lane++) sum += each[lane];
-    sums[part] = sum;
-}
