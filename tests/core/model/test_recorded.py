@@ -120,6 +120,29 @@ def test_a_forced_implementation_has_steps_of_its_own(played: list[int]) -> None
     torch.testing.assert_close(plain[3], forced[3])
 
 
+@torch.inference_mode()
+def test_kernels_may_change_between_steps_of_one_cache(played: list[int]) -> None:
+    """Those of C decide nothing beforehand; those that follow decide by tiles."""
+
+    def steps(decoder: Decoder) -> list[Tensor]:
+        cache = decoder.new_cache(4, CONTEXT)
+        tokens = torch.arange(4)
+        decoder.extend(tokens.repeat_interleave(8), Layout.from_lengths([8] * 4, "cpu"), cache)
+        found = [decoder.step(tokens, cache) for _ in range(40)]
+        with dispatch.use("cpu"):
+            found += [decoder.step(tokens, cache) for _ in range(40)]
+        return found + [decoder.step(tokens, cache) for _ in range(40)]
+
+    decoder = llama()
+    found = steps(decoder)
+    assert played[0] > 80
+    recorded._KINDS.clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recorded, "LIVE", 10**9)
+        plain = steps(decoder)
+    assert all(torch.equal(a, b) for a, b in zip(plain, found, strict=True))
+
+
 def test_what_a_step_gave_stays(played: list[int]) -> None:
     """A later step writes to the same memory, but not to what was handed out."""
     decoder = llama()
