@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import attrs
-import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -21,6 +20,7 @@ from limite.core.model.attention import AttentionMixer, LayerCache
 from limite.core.model.block import Block
 from limite.core.model.mudd import Mudd
 from limite.core.model.operations import CHECKED, Operations
+from limite.core.model.products import Stored, product, stored
 
 if TYPE_CHECKING:
     from limite.core.model.cache import Cache
@@ -38,14 +38,14 @@ class StepBlock:
     heads: int
     kv_heads: int
     head_width: int
-    queries_and_keys: Tensor  # [width, (heads + kv_heads) * D]
-    values_and_gates: Tensor  # [width, kv_heads * D + head gates + value gates]
+    queries_and_keys: Stored  # [width, (heads + kv_heads) * D]
+    values_and_gates: Stored  # [width, kv_heads * D + head gates + value gates]
     columns: tuple[int, int, int]  # of these three
-    output: Tensor  # [heads * D, width]
+    output: Stored  # [heads * D, width]
     alpha: Tensor | None  # [heads]
-    gate: Tensor  # [width, F]
-    up: Tensor  # [width, F]
-    down: Tensor  # [F, width]
+    gate: Stored  # [width, F]
+    up: Stored  # [width, F]
+    down: Stored  # [F, width]
     keep_attention: float
     add_attention: float
     keep_mlp: float
@@ -59,14 +59,14 @@ class StepBlock:
             heads=attention.heads,
             kv_heads=attention.kv_heads,
             head_width=attention.head_width,
-            queries_and_keys=attention.queries_and_keys().t().contiguous(),
-            values_and_gates=attention.values_and_gates().t().contiguous(),
+            queries_and_keys=stored(attention.queries_and_keys()),
+            values_and_gates=stored(attention.values_and_gates()),
             columns=attention.parts(),
-            output=attention.output().t().contiguous(),
+            output=stored(attention.output()),
             alpha=attention.xsa_alpha,
-            gate=block.mlp.gate_proj.weight.t().contiguous(),
-            up=block.mlp.up_proj.weight.t().contiguous(),
-            down=block.mlp.down_proj.weight.t().contiguous(),
+            gate=stored(block.mlp.gate_proj.weight),
+            up=stored(block.mlp.up_proj.weight),
+            down=stored(block.mlp.down_proj.weight),
             keep_attention=block.resid_lambda_attn.item(),
             add_attention=block.post_lambda_attn.item(),
             keep_mlp=block.resid_lambda_mlp.item(),
@@ -85,11 +85,11 @@ class StepBlock:
     ) -> Tensor:
         """``inputs [R, width]``, normalised, and ``base [R, width]`` to the next stream."""
         rows, heads, kv_heads, width = len(inputs), self.heads, self.kv_heads, self.head_width
-        both = inputs.mm(self.queries_and_keys).view(rows, heads + kv_heads, width)
+        both = product(inputs, self.queries_and_keys).view(rows, heads + kv_heads, width)
         turns = rotation if self.mixer.rotary else None
         both = operations.qk_norm_rope(both, turns, eps=EPSILON)
         queries, keys = both.split_with_sizes((heads, kv_heads), 1)
-        mixed = inputs.mm(self.values_and_gates)
+        mixed = product(inputs, self.values_and_gates)
         values, gates, value_gates = mixed.split_with_sizes(self.columns, 1)
         values = values.view(rows, kv_heads, width)
         if self.columns[2]:
@@ -98,16 +98,16 @@ class StepBlock:
         out = self.mixer.step(queries, keys, values, inputs, cache, moment)
         if self.columns[1] or self.alpha is not None:
             out = operations.head_mix(out, values, self.alpha, gates if self.columns[1] else None)
-        stream = torch.addmm(
-            base,
+        stream = product(
             out.view(rows, heads * width),
             self.output,
-            beta=self.keep_attention,
-            alpha=self.add_attention,
+            base,
+            keep=self.keep_attention,
+            scale=self.add_attention,
         )
         hidden = operations.rms_norm(stream, None, eps=EPSILON)
-        inner = operations.swiglu(hidden.mm(self.gate), hidden.mm(self.up))
-        return torch.addmm(stream, inner, self.down, beta=self.keep_mlp, alpha=self.add_mlp)
+        inner = operations.swiglu(product(hidden, self.gate), product(hidden, self.up))
+        return product(inner, self.down, stream, keep=self.keep_mlp, scale=self.add_mlp)
 
 
 @attrs.frozen(eq=False)
@@ -115,23 +115,21 @@ class StepMix:
     """The mixture that feeds one layer."""
 
     states: tuple[int, ...]
-    inner: Tensor  # [width, inner]
-    dense: Tensor  # [inner, ways * taps]
+    inner: Stored  # [width, inner]
+    dense: Stored  # [inner, ways * taps]
     bias: Tensor  # [ways * taps]
     ways: int  # 2 where the residual base is mixed too
 
     @classmethod
     def take(cls, mudd: Mudd, layer: int, states: tuple[int, ...]) -> StepMix:
         dense, bias = mudd.weights(layer)
-        return cls(
-            states, mudd.dense1.t().contiguous(), dense.t().contiguous(), bias, 1 + mudd.residual
-        )
+        return cls(states, stored(mudd.dense1), stored(dense), bias, 1 + mudd.residual)
 
     def run(
         self, stream: Tensor, normal: Tensor, states: Sequence[Tensor]
     ) -> tuple[Tensor, Tensor]:
-        hidden = F.gelu(normal.mm(self.inner))
-        weights = torch.addmm(self.bias, hidden, self.dense)
+        hidden = F.gelu(product(normal, self.inner))
+        weights = product(hidden, self.dense, self.bias)
         parts = weights.view(len(stream), self.ways, len(states), 1).unbind(2)  # [R, ways, 1]
         mixed = parts[0] * states[0].unsqueeze(1)  # [R, ways, width]
         for part, state in zip(parts[1:], states[1:], strict=True):

@@ -28,6 +28,7 @@ SIGNATURES: Mapping[str, str] = {
     "attention_decode": "riiriiiriiiriiiififwww",
     "attention": "riiriiriirriiiififwww",
     "attention_backward": "riiriiriirriiiififrrrrwwww",
+    "product": "riiirriffwi",
     "squares": "rw",
 }
 """Arguments behind the part's own: tensors that are read (r) or written (w), integers, floats."""

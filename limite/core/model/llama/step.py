@@ -17,6 +17,7 @@ from limite.core.kernels.ops import Rotation
 from limite.core.model.attention import AttentionMixer, LayerCache
 from limite.core.model.llama.block import LlamaBlock
 from limite.core.model.operations import PLAIN_CHECKED, PlainOperations
+from limite.core.model.products import Stored, product, stored
 from limite.core.model.weights import Matrix
 
 if TYPE_CHECKING:
@@ -28,27 +29,23 @@ if TYPE_CHECKING:
 class Affine:
     """A projection, or several of the same input side by side."""
 
-    weight: Tensor  # [input, output]
+    weight: Stored  # [input, output]
     bias: Tensor | None  # [output]
 
     @classmethod
     def of(cls, *parts: Matrix) -> Affine:
         biases = [part.bias for part in parts if part.bias is not None]
         assert len(biases) in (0, len(parts)), "all have a bias, or none"
-        return cls(
-            torch.cat(tuple(part.weight for part in parts)).t().contiguous(),
-            torch.cat(tuple(biases)) if biases else None,
-        )
+        weight = torch.cat(tuple(part.weight for part in parts))
+        return cls(stored(weight), torch.cat(tuple(biases)) if biases else None)
 
     def __call__(self, inputs: Tensor) -> Tensor:
         """``inputs [R, input]`` to ``[R, output]``."""
-        if self.bias is None:
-            return inputs.mm(self.weight)
-        return torch.addmm(self.bias, inputs, self.weight)
+        return product(inputs, self.weight, self.bias)
 
     def added(self, stream: Tensor, inputs: Tensor) -> Tensor:
         """``stream`` and the projection of ``inputs``, summed."""
-        total = torch.addmm(stream, inputs, self.weight)
+        total = product(inputs, self.weight, stream)
         return total if self.bias is None else total.add_(self.bias)
 
 

@@ -15,6 +15,7 @@ from limite.core.kernels.layout import Layout
 from limite.core.kernels.moment import Moment
 from limite.core.kernels.native import attention_decode, library
 from limite.core.kernels.native.norms import joint_norm
+from limite.core.kernels.native.product import Packed
 from limite.core.kernels.rotation import Rotation
 
 LENGTHS = (1, 5, 38, 70, 33, 0, 12, 4)
@@ -149,6 +150,28 @@ def test_a_row_that_decodes_has_bits_of_its_own(
     for row in range(rows):
         for one, many in zip(decoded("native", slice(row, row + 1)), whole, strict=True):
             assert torch.equal(one[0], many[row]), row
+
+
+@pytest.mark.parametrize("columns", [1, 8, 16, 23, 40])
+@pytest.mark.parametrize("more", [None, "rows", "all rows the same"])
+def test_a_row_of_a_product_has_bits_of_its_own(columns: int, more: str | None) -> None:
+    rows, inner = 17, 37
+    wide = values(rows, 2 * inner + columns)
+    inputs, weight = wide[:, inner : 2 * inner], values(columns, inner, seed=2)
+    added = {None: None, "rows": wide[:, 2 * inner :], "all rows the same": values(columns)}[more]
+    packed = Packed.of(weight)
+    wanted = 1.5 * inputs.double() @ weight.double().t()
+    if added is not None:
+        wanted = wanted - 0.25 * added.double()
+    whole: Tensor | None = None
+    for count, threads in itertools.product((rows, 1, 2, 3, 4, 5, 6, 11, 16), (1, 3)):
+        torch.set_num_threads(threads)
+        some = added[:count] if more == "rows" and added is not None else added
+        found = packed(inputs[:count], some, keep=-0.25, scale=1.5)
+        whole = found if whole is None else whole
+        assert torch.equal(found, whole[:count]), (count, threads)
+    assert whole is not None
+    torch.testing.assert_close(whole.double(), wanted, rtol=1e-5, atol=1e-5)
 
 
 def test_keys_and_values_are_written_where_they_are_read() -> None:
