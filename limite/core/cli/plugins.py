@@ -17,6 +17,7 @@ import click
 from limite.core.cli.table import show_json, show_table
 from limite.core.discover import load_registry
 from limite.core.errors import LimiteError, RunFailed, did_you_mean, sentence
+from limite.core.kernels.backends import NATIVE
 from limite.core.kernels.dispatch import BUILT_IN as BACKENDS
 from limite.core.kernels.dispatch import MODULES
 from limite.core.kinds import KINDS
@@ -86,7 +87,11 @@ def _show_list(registry: Registry, kind: str | None, as_json: bool) -> None:
     rows = [_row(registry, entry) for entry in registry.entries(kind)]
     broken = [attrs.asdict(plugin) for plugin in registry.broken]
     if as_json:
-        kernels = {"operations": list(MODULES), "backends": list(BACKENDS)}
+        kernels = {
+            "operations": list(MODULES),
+            "backends": list(BACKENDS),
+            "native_operations": [op for op in MODULES if op in NATIVE],
+        }
         show_json({"components": rows, "broken": broken, "kernels": kernels})
         return
     if rows:
@@ -101,9 +106,13 @@ def _show_list(registry: Registry, kind: str | None, as_json: bool) -> None:
             ],
         )
     if kind in (None, "kernel"):
-        click.echo(f"kernel: limite's own run every operation: {', '.join(BACKENDS)}")
+        everything = [name for name in BACKENDS if name != "native"]
+        click.echo(
+            f"kernel: limite's own run every operation: {', '.join(everything)}; native runs some"
+        )
     if kind == "kernel":
         click.echo(f"operations: {', '.join(MODULES)}")
+        click.echo(f"of native: {', '.join(op for op in MODULES if op in NATIVE)}")
     for plugin in broken:
         click.echo(
             f"broken: {plugin['distribution']} {plugin['version']} ({plugin['plugin']}): "

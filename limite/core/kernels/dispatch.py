@@ -24,8 +24,8 @@ import attrs
 
 from limite.core.errors import LimiteError, did_you_mean, sentence
 from limite.core.kernels.backends import BUILT_IN as BUILT_IN
+from limite.core.kernels.backends import NATIVE, built_in_refusal
 from limite.core.kernels.backends import Case as Case
-from limite.core.kernels.backends import built_in_refusal
 from limite.core.kernels.signatures import misfit, misfit_of_refuses
 from limite.core.kernels.wishes import VARIABLE as VARIABLE
 from limite.core.kernels.wishes import encoded, environment, forced, thread
@@ -203,7 +203,7 @@ def choose(case: Case, asked: str | None = None, *, traced: bool = False) -> Cho
         reason = f"not triton: {refusal}"
     else:
         reason = f"tensors on {case.device}"
-        if built_in_refusal("native", case) is None and not traced:
+        if case.device == "cpu" and case.op in NATIVE and not traced:
             found = _built_in(case.op, "native")
             refusal = found.refuses(case)
             if refusal is None:
@@ -264,11 +264,14 @@ def survey(cases: Iterable[Case], asked: str | None = None) -> Survey:
 
 
 def compiled() -> bool:
-    """Whether what no operation stands for, as sums over all weights, is left to kernels in C.
+    """Whether what is no operation, as products of decoding steps and sums over all weights, is
+    left to kernels in C: in float32 on a CPU.
 
-    So it is where they are the choice for every operation that has one, asked for or not.
+    It goes with ``rms_norm``, which every model calls and every receipt tells of.
     """
-    return _asked().everywhere in (None, "native") and _library().refusal() is None
+    import torch
+
+    return choose(Case("rms_norm", "cpu", torch.float32)).name == "native"
 
 
 def _library() -> Any:

@@ -82,7 +82,8 @@ def test_the_list_in_plain_lines(limite: Any, registry: Registry) -> None:
         "objective    soft           limite-a      1.5      A smooth gate.",
         "lr_schedule  gone           limite-a      1.5      "
         "[broken: there is no module 'limite_nowhere']",
-        "kernel: limite's own run every operation: reference, cpu, interpret, triton",
+        "kernel: limite's own run every operation: reference, cpu, interpret, triton; "
+        "native runs some",
         "broken: limite-bad 0.1 (bad): no reason",
     ]
 
@@ -133,12 +134,14 @@ def test_kernels_are_listed_with_their_operations(limite: Any, registry: Registr
     assert "operations:" not in limite("plugins").out
     assert limite("plugins", "objective").out.count("kernel") == 0
     lines = limite("plugins", "kernel").out.splitlines()
-    assert lines[0] == "kernel: limite's own run every operation: reference, cpu, interpret, triton"
+    assert lines[0].endswith(": reference, cpu, interpret, triton; native runs some")
     assert lines[1].startswith("operations: rms_norm, add_rms_norm, ")
     assert lines[1].endswith(", linear_scan")
+    assert lines[2].startswith("of native: rms_norm, add_rms_norm, ")
     listed = json.loads(limite("plugins", "kernel", "--json").out)
-    assert listed["kernels"]["backends"] == ["reference", "cpu", "interpret", "triton"]
+    assert listed["kernels"]["backends"] == ["reference", "cpu", "native", "interpret", "triton"]
     assert "attention_decode" in listed["kernels"]["operations"]
+    assert "linear_scan" not in listed["kernels"]["native_operations"]
 
 
 def test_the_page_of_a_kernel_names_its_operation(limite: Any, registry: Registry) -> None:

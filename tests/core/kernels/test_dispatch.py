@@ -94,7 +94,7 @@ def test_a_case_tells_all_that_matters() -> None:
     ("asked", "reason"),
     [
         ("refrence", "no such backend 'refrence'; did you mean 'reference'"),
-        ("zzz", "no such backend 'zzz'; there are reference, cpu, interpret, triton, and OPERAT"),
+        ("zzz", "no such backend 'zzz'; there are reference, cpu, native, interpret, triton"),
         ("cpu,reference", "both 'cpu' and 'reference' for every operation"),
         ("linear_scn=cpu", "no operation 'linear_scn'; did you mean 'linear_scan'"),
         ("zzz=cpu", "no operation 'zzz'; there are rms_norm, "),
@@ -128,10 +128,10 @@ def test_interpret_takes_no_gpu_tensors() -> None:
 @pytest.mark.parametrize(
     ("asked", "scan_by", "norm_by"),
     [
-        ("", "cpu", "cpu"),
-        (" , ", "cpu", "cpu"),
+        ("", "cpu", "native"),
+        (" , ", "cpu", "native"),
         ("reference", "reference", "reference"),
-        ("linear_scan=reference", "reference", "cpu"),
+        ("linear_scan=reference", "reference", "native"),
         (" linear_scan = reference , interpret ", "reference", "interpret"),
         ("reference,linear_scan=cpu", "cpu", "reference"),
     ],

@@ -137,14 +137,16 @@ def test_threads_choose_and_register_at_once() -> None:
 
 def test_a_survey_tells_one_thing_once(own: None) -> None:
     cases = [Case(op, "cpu", torch.float32, 32) for op in ("rms_norm", "swiglu", "linear_scan")]
-    assert str(survey(cases)) == "cpu (tensors on cpu)"
+    assert str(survey(cases[2:])) == "cpu (tensors on cpu)"
+    assert str(survey(cases[:2])) == "native (compiled for this processor)"
     told = survey(cases, "linear_scan=one")
     assert not told.faults
     assert {op: choice.name for op, choice in told.choices.items()} == {
-        "rms_norm": "cpu", "swiglu": "cpu", "linear_scan": "one",
+        "rms_norm": "native", "swiglu": "native", "linear_scan": "one",
     }  # fmt: skip
     assert str(told) == (
-        "linear_scan: one (LIMITE_KERNELS=linear_scan=one); rms_norm, swiglu: cpu (tensors on cpu)"
+        "linear_scan: one (LIMITE_KERNELS=linear_scan=one); "
+        "rms_norm, swiglu: native (compiled for this processor)"
     )
 
 
@@ -153,7 +155,7 @@ def test_a_survey_finds_every_fault(own: None) -> None:
     told = survey(cases, "triton,linear_scan=noe")
     assert not told.choices
     unknown, impossible = told.faults
-    assert "linear_scan has reference, cpu, interpret, triton, one, two" in unknown
+    assert "linear_scan has reference, cpu, native, interpret, triton, one, two" in unknown
     assert "unknown kernel 'noe'; did you mean 'one'" in unknown
     assert impossible == (
         "LIMITE_KERNELS=triton,linear_scan=noe: 'triton' cannot run rms_norm, swiglu: "
@@ -163,5 +165,5 @@ def test_a_survey_finds_every_fault(own: None) -> None:
     assert "unknown kernel 'noe'; did you mean 'one'" in unneeded
     assert survey(cases, "cpuu").faults == (
         "LIMITE_KERNELS=cpuu: no such backend 'cpuu'; did you mean 'cpu'?; there are "
-        "reference, cpu, interpret, triton, and OPERATION=NAME for one of a plugin's",
+        "reference, cpu, native, interpret, triton, and OPERATION=NAME for one of a plugin's",
     )

@@ -25,6 +25,15 @@ from limite.core.recipe.load import load_recipe
 from limite.core.registry import Registry
 
 ATTENTION = ("attention", "attention_decode")
+TOLD = (
+    "attention, attention_decode: cpu (tensors on cpu; not native: kernels in C take heads of a "
+    "multiple of 16 channels, not 8); rms_norm, add_rms_norm, swiglu: native (compiled for this "
+    "processor); qk_norm_rope, head_mix, indexed_logprob: cpu (tensors on cpu)"
+)
+CHOSEN = {
+    "rms_norm": "native", "add_rms_norm": "native", "swiglu": "native", "qk_norm_rope": "cpu",
+    "head_mix": "cpu", "indexed_logprob": "cpu", "attention": "cpu", "attention_decode": "cpu",
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -40,9 +49,13 @@ def mistakes(recipe: Path, *overrides: str) -> list[str]:
 
 def test_the_plan_tells_what_runs_and_why(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, plan = check_file(tiny, (), load_registry())
-    assert plan.kernels_told == "cpu (tensors on cpu)"
-    assert set(plan.kernels) == {*NO_MODEL, *ATTENTION}
-    assert plan.plain()["kernels"]["attention"] == {
+    assert plan.kernels_told == TOLD
+    assert {op: each.implementation for op, each in plan.kernels.items()} == CHOSEN
+    assert plan.plain()["kernels"]["swiglu"] == {
+        "implementation": "native",
+        "reason": "compiled for this processor",
+    }
+    assert plan.plain()["kernels"]["indexed_logprob"] == {
         "implementation": "cpu",
         "reason": "tensors on cpu",
     }
@@ -126,10 +139,10 @@ def test_a_run_refuses_before_it_leaves_anything(
 
 def test_a_run_records_what_it_ran_with(finished: RunResult) -> None:
     receipt = json.loads((finished.path / "receipt.json").read_text())
-    assert receipt["kernels"] == dict.fromkeys((*NO_MODEL, *ATTENTION), "cpu")
+    assert receipt["kernels"] == CHOSEN
     assert receipt["tiles_sha256"] == tiles.table_hash()
     first = (finished.path / "log.txt").read_text().splitlines()[0]
-    assert first.endswith(" kernels: cpu (tensors on cpu)")
+    assert first.endswith(f" kernels: {TOLD}")
 
 
 def test_a_run_goes_on_only_with_what_it_began_with(
@@ -137,17 +150,18 @@ def test_a_run_goes_on_only_with_what_it_began_with(
 ) -> None:
     copy = tmp_path / "run"
     shutil.copytree(finished.path, copy)
-    monkeypatch.setenv(dispatch.VARIABLE, "attention=reference")
-    with pytest.raises(LimiteError, match=r"kernels\.attention: \"cpu\" -> \"reference\"") as told:
+    monkeypatch.setenv(dispatch.VARIABLE, "swiglu=reference")
+    with pytest.raises(LimiteError, match=r"kernels\.swiglu: \"native\" -> \"reference\"") as told:
         go_on(copy)
-    assert "swiglu" not in str(told.value)
+    assert "attention" not in str(told.value)
     monkeypatch.setenv(dispatch.VARIABLE, "triton")
     with pytest.raises(LimiteError, match="'triton' cannot run rms_norm, "):
         go_on(copy)
     # Named or not, it is the same code.
-    monkeypatch.setenv(dispatch.VARIABLE, "cpu")
+    named = ",".join(f"{op}={name}" for op, name in CHOSEN.items())
+    monkeypatch.setenv(dispatch.VARIABLE, named)
     go_on(copy, echo=lambda _line: None)
-    assert (copy / "log.txt").read_text().count("kernels: cpu (LIMITE_KERNELS=cpu)\n") == 1
+    assert (copy / "log.txt").read_text().count(f"native (LIMITE_KERNELS={named})") == 1
     monkeypatch.delenv(dispatch.VARIABLE)
     tile = tiles.Tile({"BLOCK": 16})
     with (
@@ -192,7 +206,7 @@ def test_the_receipt_names_the_distribution_of_a_plugins_kernel(
     receipt = json.loads((run.path / "receipt.json").read_text())
     assert receipt["kernels"]["swiglu"] == "same"
     assert receipt["plugins"]["limite-same"] == "1.5"
-    monkeypatch.delenv(dispatch.VARIABLE)
+    monkeypatch.setenv(dispatch.VARIABLE, "swiglu=cpu")
     plain = start(tiny, out=tmp_path, only=["sft"], overrides=sets, echo=lambda _line: None)
     assert digest(plain.path) == digest(run.path)
     assert "limite-same" not in json.loads((plain.path / "receipt.json").read_text())["plugins"]

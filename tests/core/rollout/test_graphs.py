@@ -39,6 +39,12 @@ MODELS: dict[str, DecoderSpec] = {
 }
 
 
+@pytest.fixture(autouse=True)
+def torch_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A graph holds what torch launches; kernels in C, which run on a CPU alone, are none of it."""
+    monkeypatch.setenv(dispatch.VARIABLE, "cpu")
+
+
 def build(name: str = "limite", dtype: torch.dtype = torch.float32) -> Decoder:
     return noisy(MODELS[name], dtype)
 
