@@ -14,7 +14,12 @@ if TYPE_CHECKING:
 
 BUILT_IN = ("reference", "cpu", "native", "interpret", "triton")
 
-NATIVE = frozenset({"rms_norm", "add_rms_norm", "rope", "swiglu", "attention", "attention_decode"})
+NATIVE = frozenset(
+    {
+        "rms_norm", "add_rms_norm", "qk_norm_rope", "rope", "swiglu", "head_mix", "attention",
+        "attention_decode",
+    }
+)  # fmt: skip
 """Operations of which there are kernels in C."""
 
 CHANNELS = 16

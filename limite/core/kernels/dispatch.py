@@ -263,15 +263,13 @@ def survey(cases: Iterable[Case], asked: str | None = None) -> Survey:
     return Survey(choices, tuple(faults))
 
 
-def compiled() -> bool:
+def compiled(tensor: Tensor) -> bool:
     """Whether what is no operation, as products of decoding steps and sums over all weights, is
-    left to kernels in C: in float32 on a CPU.
+    left to kernels in C, for tensors like this.
 
     It goes with ``rms_norm``, which every model calls and every receipt tells of.
     """
-    import torch
-
-    return choose(Case("rms_norm", "cpu", torch.float32)).name == "native"
+    return selected("rms_norm", tensor).name == "native"
 
 
 def _library() -> Any:

@@ -14,7 +14,7 @@ Stored = Tensor | Packed
 
 def stored(weight: Tensor) -> Stored:
     """Of ``weight [output, input]``, as it is now."""
-    if weight.device.type == "cpu" and weight.dtype == torch.float32 and dispatch.compiled():
+    if dispatch.compiled(weight):
         return Packed.of(weight)
     return weight.t().contiguous()
 

@@ -16,7 +16,7 @@ def joint_norm(tensors: Sequence[Tensor]) -> float:
     """Their 2-norm, summed in float64: neither bfloat16 rounding nor overflow can reach it."""
     if not tensors:
         return 0.0
-    if native.fit(tensors) and dispatch.compiled():
+    if native.fit(tensors) and dispatch.compiled(tensors[0]):
         return native.joint_norm(tensors)
     norms = torch._foreach_norm(list(tensors), 2, dtype=torch.float64)
     device = norms[0].device

@@ -14,10 +14,11 @@ from limite.plugins.conformance.kernels.qk_norm_rope import LAWS
 BACKENDS = [
     pytest.param(run.REFERENCE, id="reference"),
     pytest.param(run.CPU, id="cpu"),
+    pytest.param(run.NATIVE, id="native"),
     pytest.param(run.INTERPRET, id="interpret"),
     pytest.param(run.TRITON, id="triton", marks=pytest.mark.gpu),
 ]
-NAMES = ["reference", "cpu", "interpret"]
+NAMES = ["reference", "cpu", "native", "interpret"]
 
 
 @pytest.mark.parametrize("law", LAWS.values(), ids=list(LAWS))

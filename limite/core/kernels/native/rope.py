@@ -16,9 +16,8 @@ def turned(x: Tensor, rotation: Rotation, *, back: bool) -> Tensor:
     """``x [..., heads, D]`` turned, by the opposite angle for ``back``, in new memory."""
     result = x.new_empty(x.shape)
     heads, width = x.shape[-2:]
-    if not (x.dim() == 3 and x.stride(-1) == 1):
-        x = x.contiguous().view(-1, heads, width)
-    cos, sin = _tables(rotation)
+    x = heads_of(x)
+    cos, sin = tables(rotation)
     run(
         "rope",
         parts(len(x), 2 * x.numel()),
@@ -37,7 +36,16 @@ def turned(x: Tensor, rotation: Rotation, *, back: bool) -> Tensor:
     return result
 
 
-def _tables(rotation: Rotation) -> tuple[Tensor, Tensor]:
+def heads_of(x: Tensor) -> Tensor:
+    """``[..., heads, D]`` as ``[N, heads, D]``, channels side by side; copied if it does not lie
+    so."""
+    if x.dim() == 3 and x.stride(-1) == 1:
+        return x
+    return x.contiguous().view(-1, *x.shape[-2:])
+
+
+def tables(rotation: Rotation) -> tuple[Tensor, Tensor]:
+    """Cosines and sines of each token, dense, in float32."""
     found: tuple[Tensor, Tensor] | None = rotation.memo.get("dense")
     if found is None:
         found = rotation.memo["dense"] = dense(rotation.cos), dense(rotation.sin)

@@ -40,6 +40,11 @@ def rotation(rows: int, style: str) -> Rotation:
     return Rotation(angles.cos(), angles.sin(), style)  # type: ignore[arg-type]
 
 
+def mixed(x: Tensor, y: Tensor) -> Tensor:
+    own, gates = y[:, :2], y[:, :, 0]  # lying as slices of one projection do
+    return ops.head_mix(x, own, torch.linspace(-1, 1, 4), gates)
+
+
 def first(rows: int, style: str) -> Rotation:
     whole = rotation(ROWS, style)
     return Rotation(whole.cos[:rows], whole.sin[:rows], whole.style)
@@ -50,6 +55,13 @@ ROWWISE: dict[str, tuple[Callable[[Tensor, Tensor], Tensor], tuple[int, ...]]] =
     "weighted rms_norm": (lambda x, y: ops.rms_norm(x, values(35)), (35,)),
     "add_rms_norm": (lambda x, y: ops.add_rms_norm(x, y, weight=values(21))[1], (21,)),
     "swiglu": (ops.swiglu, (43,)),
+    "qk_norm_rope": (lambda x, y: ops.qk_norm_rope(x, first(len(x), "adjacent")), (3, 14)),
+    "qk_norm_rope of halves": (
+        lambda x, y: ops.qk_norm_rope(x, first(len(x), "halves")),
+        (3, 14),
+    ),
+    "heads without turns": (lambda x, y: ops.qk_norm_rope(x, None), (2, 11)),
+    "head_mix": (lambda x, y: mixed(x, y), (4, 13)),
     "adjacent rope": (lambda x, y: ops.rope(x, first(len(x), "adjacent")), (3, 14)),
     "rope of halves": (lambda x, y: ops.rope(x, first(len(x), "halves")), (3, 14)),
 }
@@ -215,6 +227,27 @@ def test_what_lies_beside_float32_may_be_of_another_dtype(kind: torch.dtype) -> 
         torch.testing.assert_close(one.double(), right.double(), rtol=loose, atol=loose)
 
 
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float64])
+def test_strengths_and_gates_may_be_of_another_dtype(kind: torch.dtype) -> None:
+    outputs, own = values(40, 4, 24, seed=1), values(40, 2, 24, seed=2)
+
+    def found(backend: str, wide: torch.dtype) -> list[Tensor]:
+        y, v = (each.to(wide, copy=True).requires_grad_() for each in (outputs, own))
+        alpha = torch.linspace(-1, 1, 4).to(kind).requires_grad_()
+        gates = values(40, 4, seed=3).to(kind).requires_grad_()
+        with ops.use(f"head_mix={backend}"):
+            out = ops.head_mix(y, v, alpha, gates)
+        out.backward(values(40, 4, 24, seed=4).to(wide))
+        return [out, *(each.grad for each in (y, v, alpha, gates))]  # type: ignore[list-item]
+
+    for one, right in zip(
+        found("native", torch.float32), found("reference", torch.float64), strict=True
+    ):
+        assert one.dtype in (torch.float32, kind)
+        loose = 2e-2 if one.dtype.itemsize == 2 else 1e-5  # rounded to the parameter's own dtype
+        torch.testing.assert_close(one.double(), right.double(), rtol=loose, atol=loose)
+
+
 def test_turns_may_be_of_another_dtype() -> None:
     x, turns = values(4, 3, 14), rotation(4, "halves")
     rounded = Rotation(turns.cos.bfloat16(), turns.sin.bfloat16(), "halves")
@@ -243,6 +276,8 @@ def test_nothing_is_kept_where_no_gradient_is_asked_for() -> None:
         *ops.add_rms_norm(x, x),
         ops.swiglu(x, x),
         ops.rope(heads, turns),
+        ops.qk_norm_rope(heads, None),
+        ops.head_mix(heads, heads, values(2), None),
     ):
         assert found.grad_fn is None
 

@@ -95,4 +95,16 @@ static inline vector exponential(vector x) {
     return y * one * other;
 }
 
+/* Sum of the products of two rows. */
+static inline float dot(const float *a, const float *b, int64_t width) {
+    vector sums[4] = {{0}, {0}, {0}, {0}};
+    int64_t at = 0;
+    for (; at + 4 * LANES <= width; at += 4 * LANES)
+        for (int each = 0; each < 4; each++)
+            sums[each] += load(a + at + each * LANES) * load(b + at + each * LANES);
+    for (; at + LANES <= width; at += LANES) sums[0] += load(a + at) * load(b + at);
+    if (at < width) sums[1] += load_some(a + at, width - at) * load_some(b + at, width - at);
+    return sum_of((sums[0] + sums[1]) + (sums[2] + sums[3]));
+}
+
 #endif
