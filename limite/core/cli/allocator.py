@@ -10,6 +10,9 @@ TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # parameters of mallopt, as malloc.h nu
 LARGEST = 1 << 28
 """Bytes of what is kept, and of what is asked for, from which on it goes back to the system."""
 
+LARGEST_ONCE = 1 << 25
+"""The most of what is asked for that old versions of the C library allow."""
+
 
 def keep_freed_memory() -> None:
     """Has the C library keep what is freed, for this process.
@@ -23,5 +26,6 @@ def keep_freed_memory() -> None:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError):
         return
-    mallopt(MMAP_THRESHOLD, LARGEST)
-    mallopt(TRIM_THRESHOLD, LARGEST)
+    # The second without the first would do harm, and old versions allow less of the first.
+    if mallopt(MMAP_THRESHOLD, LARGEST) or mallopt(MMAP_THRESHOLD, LARGEST_ONCE):
+        mallopt(TRIM_THRESHOLD, LARGEST)

@@ -8,6 +8,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from limite.core.kernels import dispatch
+from limite.core.kernels.native import draw as native
 from limite.core.rollout.draw import inverse, running_sum
 
 
@@ -47,11 +49,16 @@ class Drawing:
         self.forbid_from, self.listed_tokens = forbid_from, listed_tokens
         unused = [each for each in unused_ids if each < forbid_from]
         self._unused = torch.tensor(unused, device=device) if unused else None
+        self._alone = top_p is None and listed_tokens is None  # the token, and nothing beside it
         self.identity: Hashable = (temperature, top_p, forbid_from, tuple(unused), listed_tokens)
         """Equal where the same logits and uniforms give the same."""
 
     def __call__(self, logits: Tensor, uniform: Tensor) -> Drawn:
         """``logits [R, V]`` float32 and ``uniform [R, 1]`` float64, from 0 and below 1."""
+        if self._alone and dispatch.compiled(logits):
+            return Drawn(
+                *native.draw(logits, uniform, self.temperature, self.forbid_from, self._unused)
+            )
         if self.temperature != 1.0:
             logits = logits / self.temperature
         if self.top_p is not None:

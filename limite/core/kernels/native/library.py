@@ -33,6 +33,7 @@ SIGNATURES: Mapping[str, str] = {
     "attention": "riiriiriirriiiififwww",
     "attention_backward": "riiriiriirriiiififrrrrwwww",
     "product": "riiirriffwi",
+    "draw": "riifirirwwww",
     "squares": "rw",
 }
 """Arguments behind the part's own: tensors that are read (r) or written (w), integers, floats."""
