@@ -56,7 +56,10 @@ def test_a_sound_recipe_is_a_plan(limite: Callable[..., Any]) -> None:
         "STAGE", "TYPE", "STEPS", "UPDATES", "SAMPLED", "TRAINED", "OPERATIONS", "MEMORY",
     ]  # fmt: skip
     assert row.split()[:4] == ["rl", "rl", "100", "100"]
-    assert kernels == "kernels: cpu (tensors on cpu)"
+    assert kernels == (
+        "kernels: indexed_logprob: cpu (tensors on cpu); rms_norm, add_rms_norm, qk_norm_rope, "
+        "swiglu, head_mix, attention, attention_decode: native (compiled for this processor)"
+    )
     assert reads == "rl: objective dppo reads advantage, behavior_logp"
     assert "\x1b" not in ended.out
 
