@@ -11,6 +11,7 @@ a step when it is its turn; ``--peer-python`` names the interpreter that has TRL
 from __future__ import annotations
 
 import argparse
+import compileall
 import contextlib
 import importlib.util
 import json
@@ -80,6 +81,8 @@ def programs(
     job: Job, sides: Mapping[str, tuple[str, str]], *, small: bool, directory: str | None
 ) -> Iterator[dict[str, Program]]:
     """Both contenders at work, after their first step each."""
+    # As an installed package is, the peer's among them, and a clone from its second start on.
+    compileall.compile_dir(ROOT / "limite", quiet=2)
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
         folder = Path(name)
         model = Path(directory) if directory else folder / "model"
