@@ -79,12 +79,13 @@ def test_every_case_is_a_row_of_the_table_and_of_the_file(
         assert row["failed"] is None, row["failed"]
         assert row["ms"] > 0
         assert row["spread_ms"] >= 0
-        assert row["backend"] == "cpu"
+        assert row["backend"] in ("cpu", "native"), name
         assert row["floor_fraction"] > 0
         assert row["tb_s"] > 0
         assert row["max_error"] >= 0
         for peer, figure in row["peers"].items():
             assert (figure["failed"] is None) == (figure["ms"] is not None), peer
+    assert {row["backend"] for row in rows.values()} >= {"cpu", "native"}
     assert "\x1b" not in text
 
 
