@@ -31,14 +31,25 @@ static inline __attribute__((always_inline)) void tile(int rows, const float *x,
         for (int part = 0; part < PARTS; part++) {
             const int64_t left = real - part * LANES;
             float *to = result + row * width + part * LANES;
-            vector sum = sums[row][part] * scale;
-            if (left >= LANES) {
-                if (add) sum += keep * load(add + row * add_row + part * LANES);
-                store(to, sum);
-            } else if (left > 0) {
-                if (add) sum += keep * load_some(add + row * add_row + part * LANES, left);
-                store_some(to, sum, left);
-            }
+            if (left >= LANES)
+                store(to, sums[row][part] * scale);
+            else if (left > 0)
+                store_some(to, sums[row][part] * scale, left);
+        }
+    if (!add) return;
+    /* Of two products that are summed either may be left unrounded. A compiler must not choose
+     * otherwise for other numbers of rows: it does not see that what was stored is a product.
+     */
+    __asm__ volatile("" ::: "memory");
+    for (int row = 0; row < rows; row++)
+        for (int part = 0; part < PARTS; part++) {
+            const int64_t left = real - part * LANES;
+            float *to = result + row * width + part * LANES;
+            const float *more = add + row * add_row + part * LANES;
+            if (left >= LANES)
+                store(to, load(to) + keep * load(more));
+            else if (left > 0)
+                store_some(to, load_some(to, left) + keep * load_some(more, left), left);
         }
 }
 
