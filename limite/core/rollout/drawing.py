@@ -49,21 +49,25 @@ class Drawing:
         self.forbid_from, self.listed_tokens = forbid_from, listed_tokens
         unused = [each for each in unused_ids if each < forbid_from]
         self._unused = torch.tensor(unused, device=device) if unused else None
-        self._alone = top_p is None and listed_tokens is None  # the token, and nothing beside it
         self.identity: Hashable = (temperature, top_p, forbid_from, tuple(unused), listed_tokens)
         """Equal where the same logits and uniforms give the same."""
 
     def __call__(self, logits: Tensor, uniform: Tensor) -> Drawn:
         """``logits [R, V]`` float32 and ``uniform [R, 1]`` float64, from 0 and below 1."""
-        if self._alone and dispatch.compiled(logits):
-            return Drawn(
-                *native.draw(logits, uniform, self.temperature, self.forbid_from, self._unused)
+        if self.top_p is None and dispatch.compiled(logits):
+            token, logprob = native.draw(
+                logits, uniform, self.temperature, self.forbid_from, self._unused
             )
-        if self.temperature != 1.0:
-            logits = logits / self.temperature
-        if self.top_p is not None:
-            logits = nucleus(logits, self.top_p)
-        logp = torch.log_softmax(logits, dim=-1)  # [R, V] nats, float32
+            if self.listed_tokens is None:
+                return Drawn(token, logprob)
+            logp = native.log_probabilities(logits, self.temperature)
+            return Drawn(token, logprob, *listed(logp, token[:, None], self.listed_tokens))
+        if self.top_p is None:
+            logp = log_probabilities(logits, self.temperature)
+        else:
+            if self.temperature != 1.0:
+                logits = logits / self.temperature
+            logp = torch.log_softmax(nucleus(logits, self.top_p), dim=-1)  # [R, V] nats, float32
         shares = logp[:, : self.forbid_from].exp()
         if self._unused is not None:
             shares.index_fill_(1, self._unused, 0.0)
@@ -72,6 +76,13 @@ class Drawing:
         if self.listed_tokens is not None:
             ids, nats = listed(logp, token, self.listed_tokens)
         return Drawn(token.squeeze(-1), logp.gather(1, token).squeeze(-1), ids, nats)
+
+
+def log_probabilities(logits: Tensor, temperature: float) -> Tensor:
+    """Of all ids ``[R, V]``, in nats: of whom the drawn one's is recorded, to the bit."""
+    if dispatch.compiled(logits):
+        return native.log_probabilities(logits, temperature)
+    return torch.log_softmax(logits / temperature if temperature != 1.0 else logits, dim=-1)
 
 
 def nucleus(logits: Tensor, top_p: float) -> Tensor:

@@ -12,7 +12,7 @@ from limite.core.kernels import dispatch
 from limite.core.kernels.native import draw as native
 from limite.core.rollout import draw
 from limite.core.rollout.draw import inverse, inverse_in_blocks, running_sum_by_doubling
-from limite.core.rollout.drawing import Drawing
+from limite.core.rollout.drawing import Drawing, log_probabilities
 
 SHARES = st.lists(
     st.sampled_from([0.0, 0.0, 1e-30, 1e-8, 0.125, 0.3, 1.0]), min_size=1, max_size=40
@@ -76,6 +76,10 @@ def test_compiled_draws_are_those_of_torch(
     assert torch.equal(found.token, plain.token)
     torch.testing.assert_close(found.logprob, plain.logprob, rtol=2e-6, atol=2e-6)
     assert not set(found.token.tolist()) & {*unused, *range(allowed, ids)}
+    everything = log_probabilities(logits, temperature)
+    assert torch.equal(everything.gather(1, found.token[:, None]).squeeze(1), found.logprob)
+    exact = (logits.double() / temperature).log_softmax(-1)
+    torch.testing.assert_close(everything.double(), exact, rtol=1e-6, atol=1e-6)
     for rows in (1, 3, 8):
         few = drawing(logits[:rows], uniform[:rows])
         assert torch.equal(few.token, found.token[:rows])

@@ -45,3 +45,16 @@ def draw(
         logprob,
     )
     return token, logprob
+
+
+def log_probabilities(logits: Tensor, temperature: float) -> Tensor:
+    """Of all ids ``[R, V]``, in nats: to the bit what ``draw`` gives of the one it draws."""
+    if logits.stride(1) != 1:
+        logits = logits.contiguous()
+    rows, ids = logits.shape
+    bounds = parts(rows, rows * ids * WORK)
+    result = logits.new_empty(rows, ids)
+    room = logits.new_empty((len(bounds) - 1) * ids)
+    stride = logits.stride(0)
+    run("log_probabilities", bounds, logits, stride, ids, temperature, room, result)
+    return result

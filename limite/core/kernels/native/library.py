@@ -34,6 +34,7 @@ SIGNATURES: Mapping[str, str] = {
     "attention_backward": "riiriiriirriiiififrrrrwwww",
     "product": "riiirriffwi",
     "draw": "riifirirwwww",
+    "log_probabilities": "riifww",
     "squares": "rw",
 }
 """Arguments behind the part's own: tensors that are read (r) or written (w), integers, floats."""

@@ -15,6 +15,7 @@ from limite.core.recipe.admit.canary import Bench
 from limite.core.recipe.admit.migration import Counted, sampled
 from limite.core.recipe.admit.report import Gate
 from limite.core.recipe.admit.tolerances import TOLERANCES, verdict
+from limite.core.rollout.drawing import log_probabilities
 from limite.core.train.replay import Row, replay
 
 CANARIES = 4  # responses to a problem
@@ -46,7 +47,7 @@ def conditional(bench: Bench) -> Gate:
         for row, response in sorted(responses.items()):
             length = len(response.completion_ids)
             logits = torch.stack([each[row] for each in recording.seen[:length]])  # [L, V]
-            mu = torch.log_softmax(logits / temperature if temperature != 1.0 else logits, dim=-1)
+            mu = log_probabilities(logits, temperature)
             tokens = torch.tensor(response.completion_ids, device=mu.device)
             drawn = mu.gather(1, tokens[:, None]).squeeze(1)
             recorded = torch.tensor(response.logprobs, dtype=drawn.dtype, device=mu.device)

@@ -43,6 +43,11 @@ static double shares_of(const float *logits, int64_t ids, float temperature, flo
     return sum;
 }
 
+/* The natural logarithm of an id's probability. */
+static inline float nats(float logit, float temperature, float largest, double sum) {
+    return (float)((double)(logit / temperature) - (double)largest - log(sum));
+}
+
 /* The first id at which the running sum passes `threshold`; an id without a share never. `totals`
  * are the sums of blocks.
  */
@@ -88,6 +93,20 @@ void draw(int64_t first, int64_t last, int64_t part, const float *logits, int64_
             whole += total[block];
         }
         token[row] = picked(shares, allowed, total, uniform[row] * whole);
-        logprob[row] = (float)((double)(z[token[row]] / temperature) - (double)largest - log(sum));
+        logprob[row] = nats(z[token[row]], temperature, largest, sum);
+    }
+}
+
+/* The same log-probabilities, of all ids. */
+void log_probabilities(int64_t first, int64_t last, int64_t part, const float *logits,
+                       int64_t row_stride, int64_t ids, float temperature, float *room,
+                       float *result) {
+    float *shares = room + part * ids;
+    for (int64_t row = first; row < last; row++) {
+        const float *z = logits + row * row_stride;
+        float largest;
+        const double sum = shares_of(z, ids, temperature, shares, &largest);
+        for (int64_t id = 0; id < ids; id++)
+            result[row * ids + id] = nats(z[id], temperature, largest, sum);
     }
 }
