@@ -19,7 +19,7 @@ import tomli_w
 
 from limite.core.errors import LimiteError
 from limite.core.jsonl import read_json, write_atomic
-from limite.core.receipts import read_receipt, write_receipt
+from limite.core.receipts import LEFT, read_receipt, write_receipt
 from limite.core.recipe.folders import make_folder, read_toml, without_none
 from limite.core.recipe.rundir import RECEIPT, RECIPE, RunDirectory
 
@@ -101,6 +101,14 @@ class MatchedDirectory:
         return run is not None and all(
             run.stage_receipt(name) is not None for name in run.stage_names
         )
+
+    def is_closed(self, member: str) -> bool:
+        """Whether a member is finished, and its receipt says all that it says of a finished run.
+
+        A process that was killed after the last stage may not have come to that.
+        """
+        run = self.run_of(member)
+        return run is not None and self.is_finished(member) and LEFT in run.receipt()
 
     def comparison(self) -> dict[str, Any] | None:
         """What came of it; None before the end."""

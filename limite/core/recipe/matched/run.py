@@ -158,7 +158,7 @@ def _run(
         try:
             for number, (name, (member, loaded)) in enumerate(found.members.items(), start=1):
                 about = f"run {number} of {total}: {member.variant}, seed {member.seed}"
-                if ranks.any(folder.is_finished(name), f"a look for {name}"):
+                if ranks.any(folder.is_closed(name), f"a look for {name}"):
                     echo(f"{about}: finished before")
                     continue
                 if ranks.any(stop.requested, f"the beginning of {name}"):

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from limite.core.cli.main import cli
 from limite.core.errors import LimiteError
 from limite.core.jsonl import read_json, write_json
+from limite.core.receipts import FINISHED, LEFT, write_receipt
 from limite.core.recipe import engine, run_receipt
 from limite.core.recipe.context import RunStopped
 from limite.core.recipe.matched.folder import COMPARISON, MatchedDirectory
@@ -162,6 +163,28 @@ def test_a_stop_is_heard_and_gone_on_from(
         for path in (folder.path, done.path)
     )
     assert mine["per_problem"] == theirs["per_problem"]
+
+
+def test_a_run_that_was_killed_behind_its_last_stage_is_gone_on_from(
+    done: MatchedResult, tmp_path: Path
+) -> None:
+    copy, told = tmp_path / "pair", list[str]()
+    shutil.copytree(done.path, copy)
+    run = RunDirectory.open(copy / "simplicial-2")
+    whole = run.receipt()
+    *_, last = run.stage_names
+    bound = {name: each for name, each in whole[FINISHED].items() if name != last}
+    killed = {key: each for key, each in whole.items() if key != LEFT} | {FINISHED: bound}
+    write_receipt(run.path / "receipt.json", killed)
+    (run.path / ".receipt.json.tmp-0123abcd").write_text("{", encoding="utf-8")
+    resume(copy, echo=told.append, live=False)
+    assert "run 3 of 4: ordinary, seed 2: finished before" in told
+    assert "run 4 of 4: simplicial, seed 2: finished before" not in told
+    again = RunDirectory.open(copy / "simplicial-2").receipt()
+    assert again[LEFT] == whole[LEFT]
+    assert again[FINISHED][last]["sha256"] == whole[FINISHED][last]["sha256"]
+    assert not list(run.path.glob(".receipt*"))
+    assert verify_comparison(copy).violations == []
 
 
 def other_version(**known: Any) -> dict[str, Any]:
